@@ -1,0 +1,118 @@
+"""What all our commands share: exit codes, options, errors without a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import rich_click as click
+
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+FAILED = 1
+INTERRUPTED = 130
+
+click.rich_click.USE_MARKDOWN = False
+click.rich_click.SHOW_ARGUMENTS = True
+click.rich_click.COMMANDS_BEFORE_OPTIONS = True
+
+
+class EntryPointGroup(click.RichGroup):
+    """A group whose subcommands are found by entry points, each loaded when it is called."""
+
+    entry_points = "headrace.commands"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of all installed subcommands."""
+        return sorted(point.name for point in metadata.entry_points(group=self.entry_points))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load one subcommand."""
+        for point in metadata.entry_points(group=self.entry_points, name=cmd_name):
+            command: click.Command = point.load()
+            return command
+        return None
+
+
+def workspace_option(function: F) -> F:
+    """Add `--workspace`."""
+    return click.option(
+        "--workspace",
+        "workspace_dir",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        help="The folder with headrace.yaml. [default: the nearest parent that has one]",
+    )(function)
+
+
+def log_option(function: F) -> F:
+    """Add `--log-format`, which takes effect at once."""
+
+    def set_up(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
+        os.environ["HEADRACE_LOG_FORMAT"] = value
+
+    return click.option(
+        "--log-format",
+        type=click.Choice(["console", "json"]),
+        default="console",
+        show_default=True,
+        expose_value=False,
+        callback=set_up,
+        help="How logs look on stderr.",
+    )(function)
+
+
+def output_option(function: F) -> F:
+    """Add `-o/--output text|json`, passed on as `as_json`."""
+
+    def is_json(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
+        return value == "json"
+
+    return click.option(
+        "-o",
+        "--output",
+        "as_json",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        callback=is_json,
+        help="How the result is printed on stdout.",
+    )(function)
+
+
+def run(command: click.Command, name: str) -> None:
+    """Run a command as a console script: every outcome has its exit code and its sentence."""
+    try:
+        result = command.main(prog_name=name, standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(problem.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted")
+        sys.exit(INTERRUPTED)
+    except HeadraceError as problem:
+        say(str(problem))
+        sys.exit(problem.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has gone: not an error, and nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    except Exception as problem:  # noqa: BLE001 - the last line before a user
+        if os.environ.get("HEADRACE_TRACEBACK"):
+            raise
+        say(f"{type(problem).__name__}: {problem}")
+        say("  → this is not an error that headrace knows; HEADRACE_TRACEBACK=1 shows where")
+        sys.exit(FAILED)
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+def say(text: str) -> None:
+    """Print an error line on stderr."""
+    click.echo(text if text.startswith(" ") else f"error: {text}", err=True)

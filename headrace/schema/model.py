@@ -1,0 +1,97 @@
+"""A stream's schema as values: what Avro can say and every system of ours can hold."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+class Primitive(enum.Enum):
+    """A type without parameters, under its Avro name or logical name."""
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    BYTES = "bytes"
+    STRING = "string"
+    DATE = "date"
+    TIME_MILLIS = "time-millis"
+    TIME_MICROS = "time-micros"
+    TIMESTAMP_MILLIS = "timestamp-millis"
+    TIMESTAMP_MICROS = "timestamp-micros"
+    LOCAL_TIMESTAMP_MILLIS = "local-timestamp-millis"
+    LOCAL_TIMESTAMP_MICROS = "local-timestamp-micros"
+    UUID = "uuid"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Exactly `size` bytes."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """A decimal number; stored as bytes, or as a fixed where one is given."""
+
+    precision: int
+    scale: int
+    fixed: Fixed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """A string out of a closed list."""
+
+    name: str
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of items of one type."""
+
+    item: Type
+    item_nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Values of one type under string keys."""
+
+    value: Type
+    value_nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named value of a record. `default` is JSON text, None where there is no default."""
+
+    name: str
+    type: Type
+    nullable: bool
+    doc: str | None = None
+    default: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Named values in order; a stream's schema is one of these."""
+
+    name: str
+    fields: tuple[Field, ...]
+    doc: str | None = None
+
+    def field(self, name: str) -> Field | None:
+        """Return the field of that name, compared without case as Spark does."""
+        folded = name.casefold()
+        return next((field for field in self.fields if field.name.casefold() == folded), None)
+
+
+Type: TypeAlias = Primitive | Fixed | Decimal | Enumeration | Array | Map | Record

@@ -1,0 +1,5 @@
+"""The stream app: one application, its sources live or replayed.
+
+Reads: what its sources give. Writes: what its sink takes.
+Promises: the same code on both.
+"""
