@@ -1,0 +1,215 @@
+"""A real Kafka broker in a process of its own: KRaft, one node, loopback, bounded heap."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+from uuid import uuid4
+
+import structlog
+
+from headrace.embedded import broker_files
+from headrace.embedded.process import Mark, read_mark, start_tethered, stop_child, wait_until
+from headrace.errors import Terminal, Transient
+from headrace.java import java
+from headrace.jars.cache import ensure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+HOST = "127.0.0.1"
+READY_LIMIT_S = 90.0
+STOP_GRACE_S = 30.0
+TRIES_FOR_A_FREE_PORT = 5
+log = structlog.get_logger(__name__)
+
+
+class PortInUse(Terminal):
+    """A port that was asked for by number and is taken."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(
+            f"port {port} on {HOST} is in use",
+            "stop what listens there, or choose another: --port N (0 takes a free one)",
+        )
+
+
+class BrokerFailed(Transient):
+    """A broker that ended, or never answered."""
+
+    def __init__(self, what: str, log_file: Path) -> None:
+        reason = broker_files.last_error(log_file)
+        if "No space left on device" in reason:
+            super().__init__("the broker stopped: the disk is full", "free some space, start again")
+        else:
+            super().__init__(f"the broker {what}: {reason}", f"its log is {log_file}")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerOptions:
+    """How a broker is to be run. Port 0 takes a free one, the same again where possible."""
+
+    port: int = 0
+    heap_mb: int = 512
+    partitions: int = 4
+
+
+class Broker:
+    """One broker over one state folder, started by `with`, stopped at its end."""
+
+    def __init__(self, state_dir: Path, options: BrokerOptions | None = None) -> None:
+        self._dir = state_dir.absolute()
+        self._options = options or BrokerOptions()
+        self._mark_file = self._dir / "process.json"
+        self._child: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where the broker answers."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def log_file(self) -> Path:
+        """The broker's own log."""
+        return self._dir / "broker.log"
+
+    @property
+    def pid(self) -> int:
+        """The broker's process id."""
+        return self._running().pid
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start, and return when the broker answers. Clears what an earlier start left running."""
+        self._dir.mkdir(parents=True, exist_ok=True)
+        last_port = self._clear_leftover()
+        for port in self._ports(last_port):
+            self.port = port
+            try:
+                self._start_on(port)
+            except PortInUse:
+                if self._options.port:
+                    raise
+                continue
+            return
+        raise PortInUse(self.port)
+
+    def stop(self) -> None:
+        """Stop the broker in order, so that its next start is quick."""
+        if self._child is not None:
+            stop_child(self._child, STOP_GRACE_S)
+            self._child = None
+        self._mark_file.unlink(missing_ok=True)
+
+    def kill(self) -> None:
+        """End the broker as a crash would."""
+        child = self._running()
+        child.kill()
+        child.wait()
+        self._child = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._child is not None and self._child.poll() is None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            raise Terminal("the broker is not running")
+        return self._child
+
+    def _clear_leftover(self) -> int:
+        left = read_mark(self._mark_file)
+        if left is None:
+            return 0
+        mark, facts = left
+        if mark.alive:
+            log.warning("stopping a broker that an earlier run left behind", pid=mark.pid)
+            mark.stop(STOP_GRACE_S)
+        self._mark_file.unlink(missing_ok=True)
+        return int(facts.get("port", 0))
+
+    def _ports(self, last_port: int) -> list[int]:
+        if self._options.port:
+            return [self._options.port]
+        remembered = [last_port] if last_port else []
+        return remembered + [free_port() for _ in range(TRIES_FOR_A_FREE_PORT)]
+
+    def _start_on(self, port: int) -> None:
+        if is_taken(port):
+            raise PortInUse(port)
+        classpath = os.pathsep.join(str(jar) for jar in ensure("broker"))
+        files = broker_files.write(self._dir, port, free_port(), self._options.partitions)
+        if not files.formatted:
+            self._format(classpath, files)
+        self.log_file.unlink(missing_ok=True)
+        command = [java(), f"-Xmx{self._options.heap_mb}m", f"-Xms{self._options.heap_mb // 4}m"]
+        command += ["-XX:+UseG1GC", "-XX:MaxDirectMemorySize=256m", "-Djava.awt.headless=true"]
+        command += [f"-Dlog4j2.configurationFile={files.logging}", "-cp", classpath]
+        command += ["kafka.Kafka", str(files.properties)]
+        self._child, mark = start_tethered(command, self._dir / "broker.out", {})
+        mark.write(self._mark_file, port=port)
+        self._wait_until_ready(self._child, mark)
+
+    def _format(self, classpath: str, files: broker_files.BrokerFiles) -> None:
+        shutil.rmtree(files.data, ignore_errors=True)
+        command = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classpath]
+        command += [f"-Dlog4j2.configurationFile={files.logging}", "kafka.tools.StorageTool"]
+        command += ["format", "-t", broker_files.cluster_id(uuid4()), "-c", str(files.properties)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.log_file.write_text(done.stdout + done.stderr, encoding="utf-8")
+            raise BrokerFailed("could not prepare its storage", self.log_file)
+        files.mark_formatted()
+
+    def _wait_until_ready(self, child: subprocess.Popen[bytes], mark: Mark) -> None:
+        from headrace.kafka import answers  # noqa: PLC0415 - librdkafka, only once it is needed
+
+        def settled() -> bool:
+            return child.poll() is not None or answers(self.bootstrap_servers)
+
+        in_time = wait_until(settled, READY_LIMIT_S)
+        if child.poll() is not None:
+            self._mark_file.unlink(missing_ok=True)
+            if "Address already in use" in broker_files.last_error(self.log_file):
+                raise PortInUse(self.port)
+            raise BrokerFailed("ended while it started", self.log_file)
+        if not in_time:
+            mark.stop(STOP_GRACE_S)
+            raise BrokerFailed(f"did not answer within {READY_LIMIT_S:.0f} s", self.log_file)
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on just now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_taken(port: int) -> bool:
+    """Whether something already listens on that port of the loopback."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return True
+    return False

@@ -1,0 +1,91 @@
+"""The user's cache of jars: checked by hash at every use, filled at the first."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from headrace.errors import Terminal
+from headrace.jars import ivy
+from headrace.jars.lock import Jar, JarSet, locked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CACHE_VARIABLE = "HEADRACE_CACHE"
+log = structlog.get_logger(__name__)
+
+
+class HashMismatch(Terminal):
+    """A jar whose bytes are not the committed ones."""
+
+    def __init__(self, jar: Jar, found: str) -> None:
+        super().__init__(
+            f"the repository served another {jar.coordinate}: sha256 {found}, not {jar.sha256}",
+            "do not use that repository; if the new jar is right, it belongs into jars.lock",
+        )
+
+
+def cache_dir() -> Path:
+    """Return the folder of this user's jars."""
+    base = os.environ.get(CACHE_VARIABLE)
+    if base:
+        return Path(base).absolute() / "jars"
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    return (Path(xdg) if xdg else Path.home() / ".cache") / "headrace" / "jars"
+
+
+def ensure(jar_set: JarSet) -> tuple[Path, ...]:
+    """Return the paths of a set's jars, downloading what is not there or is damaged."""
+    jars = locked(jar_set)
+    folder = cache_dir()
+    # Hashing all of it costs a fifth of a second; a damaged jar costs an evening.
+    if not _missing(jars, folder):
+        return _paths(jars, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = _missing(jars, folder)
+        if missing:
+            log.info("fetching jars, once for this user", set=jar_set, jars=len(missing))
+            _fetch(missing, folder)
+    return _paths(jars, folder)
+
+
+def _paths(jars: Sequence[Jar], folder: Path) -> tuple[Path, ...]:
+    return tuple(folder / jar.file_name for jar in jars)
+
+
+def _missing(jars: Sequence[Jar], folder: Path) -> list[Jar]:
+    return [jar for jar in jars if sha256(folder / jar.file_name) != jar.sha256]
+
+
+def _fetch(jars: Sequence[Jar], folder: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as name:
+        download = Path(name)
+        wanted = (
+            ivy.dependency(jar.group, jar.artifact, jar.version, transitive=False) for jar in jars
+        )
+        ivy.retrieve(ivy.module(wanted), download)
+        for jar in jars:
+            found = sha256(download / jar.file_name)
+            if found != jar.sha256:
+                raise HashMismatch(jar, found)
+        for jar in jars:
+            shutil.move(download / jar.file_name, folder / jar.file_name)
+
+
+def sha256(path: Path) -> str:
+    """Return a file's hash, or nothing where there is no file."""
+    try:
+        with path.open("rb") as source:
+            return hashlib.file_digest(source, "sha256").hexdigest()
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,58 @@
+"""The committed list of jars: what each set holds, and the hash of every file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from typing import Literal, TypeAlias, get_args
+
+JarSet: TypeAlias = Literal["spark", "broker"]
+JAR_SETS: tuple[JarSet, ...] = get_args(JarSet)
+
+HEADER = "# set  group:artifact:version  sha256 — written by `make lock`\n"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Jar:
+    """One jar: where it comes from by name, and what its bytes hash to."""
+
+    jar_set: JarSet
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """The name under which the jar lies in the cache."""
+        return f"{self.artifact}-{self.version}.jar"
+
+    @property
+    def coordinate(self) -> str:
+        """The name under which a Maven repository knows the jar."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+
+def locked(jar_set: JarSet) -> tuple[Jar, ...]:
+    """Return the jars of one set, in the order of the file."""
+    text = resources.files("headrace.jars").joinpath("jars.lock").read_text(encoding="utf-8")
+    return tuple(jar for jar in parse(text) if jar.jar_set == jar_set)
+
+
+def parse(text: str) -> list[Jar]:
+    """Read the list's text."""
+    jars = []
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        name, coordinate, sha256 = line.split()
+        group, artifact, version = coordinate.split(":")
+        jar_set = next(known for known in JAR_SETS if known == name)
+        jars.append(Jar(jar_set, group, artifact, version, sha256))
+    return jars
+
+
+def render(jars: list[Jar]) -> str:
+    """Write the list's text."""
+    lines = [f"{jar.jar_set}  {jar.coordinate}  {jar.sha256}\n" for jar in sorted(jars)]
+    return HEADER + "".join(lines)

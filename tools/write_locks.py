@@ -1,0 +1,87 @@
+"""Resolve anew what headrace stands on: Python packages and jars, each with its hash."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from headrace.jars import ivy
+from headrace.jars.cache import sha256
+from headrace.jars.lock import Jar, JarSet, render
+
+ROOT = Path(__file__).resolve().parents[1]
+UV = ROOT / ".venv" / "bin" / "uv"
+LOCK_FLAGS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no-header"]
+LOCK_FLAGS += ["--no-annotate", "--no-emit-index-url", "--quiet", "--upgrade"]
+
+SPARK = "4.1.3"
+ROOTS: dict[JarSet, list[tuple[str, str, str]]] = {
+    "spark": [
+        ("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0"),
+        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK),
+        # 4.1.3 of this one is not to be had from every mirror; 4.0.0 works with it.
+        ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+        # 3.9.1, which Spark asks for, has CVE-2026-35554: a batch sent to the wrong topic.
+        ("org.apache.kafka", "kafka-clients", "3.9.2"),
+        # org.lz4:lz4-java 1.8.0 has CVE-2025-12183.
+        ("at.yawk.lz4", "lz4-java", "1.10.1"),
+        ("org.xerial", "sqlite-jdbc", "3.50.3.0"),
+    ],
+    "broker": [
+        ("org.apache.kafka", "kafka_2.13", "4.1.1"),
+        ("at.yawk.lz4", "lz4-java", "1.10.1"),
+        ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+    ],
+}
+# What pyspark brings itself, or what a pinned jar above takes the place of.
+EXCLUDED: dict[JarSet, list[str]] = {
+    "spark": ["org.apache.hadoop", "org.scala-lang", "org.scala-lang.modules", "org.slf4j"]
+    + ["org.xerial.snappy", "com.google.code.findbugs", "com.github.luben", "org.lz4"],
+    "broker": ["org.lz4"],
+}
+EXCLUDED_MODULES: dict[JarSet, list[tuple[str, str]]] = {
+    "spark": [("org.apache.spark", "spark-tags_2.13")],
+    "broker": [],
+}
+
+
+def main() -> None:
+    """Write `requirements/*.txt` and `jars.lock`."""
+    for source, target in (
+        ("requirements/uv.in", "requirements/uv.txt"),
+        ("requirements/build.in", "requirements/build.txt"),
+    ):
+        subprocess.run([UV, "pip", "compile", source, *LOCK_FLAGS, "-o", target], cwd=ROOT, check=True)
+    subprocess.run(
+        [UV, "pip", "compile", "pyproject.toml", "--group", "dev", *LOCK_FLAGS]
+        + ["-o", "requirements/lock.txt"],
+        cwd=ROOT,
+        check=True,
+    )
+    jars = [jar for jar_set in ROOTS for jar in resolve(jar_set)]
+    (ROOT / "headrace" / "jars" / "jars.lock").write_text(render(jars), encoding="utf-8")
+
+
+def resolve(jar_set: JarSet) -> list[Jar]:
+    """Resolve one set with all that it needs, and hash what came."""
+    rules = "".join(f'<exclude org="{group}"/>' for group in EXCLUDED[jar_set])
+    rules += "".join(
+        f'<exclude org="{group}" module="{module}"/>' for group, module in EXCLUDED_MODULES[jar_set]
+    )
+    rules += "".join(
+        f'<override org="{group}" module="{artifact}" rev="{version}"/>'
+        for group, artifact, version in ROOTS[jar_set]
+    )
+    roots = (ivy.dependency(*root, transitive=True) for root in ROOTS[jar_set])
+    with tempfile.TemporaryDirectory() as name:
+        target = Path(name)
+        ivy.retrieve(ivy.module(roots, rules), target, "[organisation]/[artifact]/[revision].[ext]")
+        return [
+            Jar(jar_set, path.parts[-3], path.parts[-2], path.stem, sha256(path))
+            for path in target.glob("*/*/*.jar")
+        ]
+
+
+if __name__ == "__main__":
+    main()
