@@ -1,4 +1,7 @@
-"""A stream's schema as values: what Avro can say and every system of ours can hold."""
+"""A stream's schema as values: what Avro can say and every system of ours can hold.
+
+Names of types are full names (`namespace.name`).
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,12 @@ class Primitive(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Exactly `size` bytes."""
+    """Exactly `size` bytes. `is_uuid` keeps Avro's mark; the value stays the 16 bytes."""
 
     name: str
     size: int
+    is_uuid: bool = False
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,9 @@ class Enumeration:
 
     name: str
     symbols: tuple[str, ...]
+    default: str | None = None
+    doc: str | None = None
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class Array:
 
     item: Type
     item_nullable: bool
+    item_null_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +75,16 @@ class Map:
 
     value: Type
     value_nullable: bool
+    value_null_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named value of a record. `default` is JSON text, None where there is no default."""
+    """A named value of a record. `default` is JSON text, None where there is no default.
+
+    `null_last` says `[X, "null"]`: Avro's bytes hold the position in the union, so a reader
+    that turned it round would take values for nulls.
+    """
 
     name: str
     type: Type
@@ -78,6 +92,7 @@ class Field:
     doc: str | None = None
     default: str | None = None
     aliases: tuple[str, ...] = ()
+    null_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +102,7 @@ class Record:
     name: str
     fields: tuple[Field, ...]
     doc: str | None = None
+    aliases: tuple[str, ...] = ()
 
     def field(self, name: str) -> Field | None:
         """Return the field of that name, compared without case as Spark does."""

@@ -1,0 +1,73 @@
+"""The data contract: what every record in flight carries beside the stream's own columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from headrace.schema.model import Field, Primitive, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+METADATA: Final = "__metadata__"
+INGESTION_TS: Final = f"{METADATA}.kafka_ingestion_ts"
+TOPIC: Final = f"{METADATA}.topic"
+PARTITION: Final = f"{METADATA}.partition"
+OFFSET: Final = f"{METADATA}.offset"
+REGION: Final = f"{METADATA}.region"
+
+METADATA_RECORD: Final = Record(
+    "headrace.Metadata",
+    (
+        Field(
+            "kafka_ingestion_ts",
+            Primitive.TIMESTAMP_MICROS,
+            nullable=False,
+            doc="the Kafka timestamp of the record, in the topic that live and lake both read",
+        ),
+        Field("topic", Primitive.STRING, nullable=False),
+        Field("partition", Primitive.INT, nullable=False),
+        Field("offset", Primitive.LONG, nullable=False),
+        Field("region", Primitive.STRING, nullable=True),
+    ),
+)
+METADATA_FIELD: Final = Field(METADATA, METADATA_RECORD, nullable=False)
+
+# Iceberg keeps metrics of a table's first 100 columns only, and without these bounds a replay
+# would have to open every file to plan.
+TABLE_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"write.metadata.metrics.column.{column}": "full"
+        for column in (INGESTION_TS, PARTITION, OFFSET)
+    }
+)
+
+REGION_HEADER: Final = "region"
+
+# Where a routed record came from, as text in UTF-8; the timestamp in milliseconds of the epoch.
+ORIGIN_TOPIC: Final = "headrace.origin.topic"
+ORIGIN_PARTITION: Final = "headrace.origin.partition"
+ORIGIN_OFFSET: Final = "headrace.origin.offset"
+ORIGIN_TIMESTAMP: Final = "headrace.origin.timestamp"
+
+# Kafka Connect's names, so that the tools for its dead letter queues read ours.
+QUARANTINE_TOPIC: Final = "__connect.errors.topic"
+QUARANTINE_PARTITION: Final = "__connect.errors.partition"
+QUARANTINE_OFFSET: Final = "__connect.errors.offset"
+QUARANTINE_CONNECTOR: Final = "__connect.errors.connector.name"
+QUARANTINE_STAGE: Final = "__connect.errors.stage"
+QUARANTINE_EXCEPTION_CLASS: Final = "__connect.errors.exception.class.name"
+QUARANTINE_EXCEPTION_MESSAGE: Final = "__connect.errors.exception.message"
+
+
+def without_metadata(record: Record) -> Record:
+    """Return the stream's own columns."""
+    own = tuple(field for field in record.fields if field.name != METADATA)
+    return replace(record, fields=own)
+
+
+def with_metadata(record: Record) -> Record:
+    """Return the stream's own columns, then the metadata struct as the last one."""
+    return replace(record, fields=(*without_metadata(record).fields, METADATA_FIELD))

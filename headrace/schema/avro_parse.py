@@ -1,0 +1,256 @@
+"""Avro's JSON into the model. Reads all of it whatever is wrong, and notes every problem."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from headrace.schema.avro_words import (
+    COMPLEX,
+    LOGICAL,
+    LOGICAL_ON,
+    PRIMITIVES,
+    REFUSED_LOGICAL,
+    full_name,
+    is_integer,
+    is_null,
+    is_object,
+    is_texts,
+    kind_of,
+    text,
+)
+from headrace.schema.model import (
+    Array,
+    Decimal,
+    Enumeration,
+    Field,
+    Fixed,
+    Map,
+    Primitive,
+    Record,
+)
+from headrace.schema.rules import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.schema.model import Type
+
+# What stands in for a type with a problem: it breaks no rule of its own.
+_PLACEHOLDER: Final = Primitive.STRING
+
+
+class _Slot(NamedTuple):
+    """What a field, an item or a value holds."""
+
+    type: Type
+    nullable: bool
+    null_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The names of a type under definition."""
+
+    full: str
+    namespace: str
+    aliases: tuple[str, ...]
+
+
+class Parser:
+    """One schema's reading; `problems` has what was found, each as `path: reason`."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        # None while a type is under definition: a name that meets itself is recursive.
+        self._named: dict[str, Type | None] = {}
+
+    def top_level(self, obj: object) -> Record:
+        """Return the record that a stream's schema is, or one that stands for a refused one."""
+        kind = obj.get("type") if is_object(obj) else None
+        if is_object(obj) and kind == "record":
+            name = obj.get("name")
+            at = short_name(name) if isinstance(name, str) and name else "record"
+            return self._record(obj, at, "")
+        self._problem("top level", f"a stream's schema is a record, not {kind_of(obj)}")
+        return Record("refused", (Field("refused", _PLACEHOLDER, nullable=True),))
+
+    def _problem(self, at: str, reason: str) -> Type:
+        self.problems.append(f"{at}: {reason}")
+        return _PLACEHOLDER
+
+    def _slot(self, obj: object, at: str, namespace: str) -> _Slot:
+        if not isinstance(obj, list):
+            return _Slot(self._type(obj, at, namespace), nullable=False, null_last=False)
+        branches = [branch for branch in obj if not is_null(branch)]
+        if len(branches) == 1 and len(obj) == 2:
+            inner = self._type(branches[0], at, namespace)
+            return _Slot(inner, nullable=True, null_last=is_null(obj[1]))
+        if not branches:
+            reason = f"a union of {' and '.join('null' for _ in obj) or 'nothing'} has no values"
+        elif len(branches) == len(obj) == 1:
+            reason = "a union of one type cannot be carried (write the type itself)"
+        else:
+            kinds = " and ".join(kind_of(branch) for branch in branches)
+            reason = f'a union of {kinds} cannot be carried (only ["null", X])'
+        return _Slot(self._problem(at, reason), nullable=True, null_last=False)
+
+    def _type(self, obj: object, at: str, namespace: str) -> Type:
+        if isinstance(obj, str):
+            return self._reference(obj, at, namespace)
+        if isinstance(obj, list):
+            return self._problem(
+                at, "a union is not allowed here, only as what a field, items or values hold"
+            )
+        kind = obj.get("type") if is_object(obj) else None
+        if not is_object(obj) or kind is None:
+            return self._problem(at, f"a type is a name, or an object with its `type`, not {obj!r}")
+        if not isinstance(kind, str):
+            return self._type(kind, at, namespace)
+        if kind in COMPLEX:
+            return self._complex(kind, obj, at, namespace)
+        return self._logical(kind, obj, at, namespace)
+
+    def _logical(self, kind: str, obj: Mapping[str, object], at: str, namespace: str) -> Type:
+        logical = obj.get("logicalType")
+        if not isinstance(logical, str):
+            return self._reference(kind, at, namespace)
+        if refused := REFUSED_LOGICAL.get((kind, logical)):
+            return self._problem(at, f"{refused} cannot be carried")
+        if (kind, logical) == ("bytes", "decimal"):
+            return self._decimal(obj, at, None)
+        return LOGICAL_ON.get((kind, logical)) or self._reference(kind, at, namespace)
+
+    def _reference(self, name: str, at: str, namespace: str) -> Type:
+        if name in PRIMITIVES:
+            return PRIMITIVES[name]
+        if name == "null":
+            return self._problem(at, 'bare null cannot be carried (write ["null", X])')
+        for known in (full_name(name, namespace), name):
+            if known in self._named:
+                found = self._named[known]
+                recursive = f"the record {known} holds itself: recursion cannot be carried"
+                return found or self._problem(at, recursive)
+        return self._problem(at, f"there is no type {name}{self._suggestion(name)}")
+
+    def _suggestion(self, name: str) -> str:
+        logical = next((logical for logical in LOGICAL if logical.value == name), None)
+        if logical:
+            underlying = LOGICAL[logical].value
+            return f' (write {{"type": "{underlying}", "logicalType": "{name}"}})'
+        known = [*PRIMITIVES, *COMPLEX, *self._named]
+        close = difflib.get_close_matches(name, known, n=1)
+        return f" (did you mean {close[0]}?)" if close else ""
+
+    def _complex(self, kind: str, obj: Mapping[str, object], at: str, namespace: str) -> Type:
+        if kind == "record":
+            return self._record(obj, at, namespace)
+        if kind == "enum":
+            return self._enumeration(obj, at, namespace)
+        if kind == "fixed":
+            return self._fixed(obj, at, namespace)
+        content, path = ("items", f"{at}[]") if kind == "array" else ("values", f"{at}{{}}")
+        if content not in obj:
+            return self._problem(at, f"{kind} without its `{content}`")
+        slot = self._slot(obj[content], path, namespace)
+        if kind == "array":
+            return Array(slot.type, slot.nullable, slot.null_last)
+        return Map(slot.type, slot.nullable, slot.null_last)
+
+    def _record(self, obj: Mapping[str, object], at: str, namespace: str) -> Record:
+        names = self._names("record", obj, at, namespace)
+        self._named[names.full] = None
+        fields = obj.get("fields")
+        if not isinstance(fields, list):
+            self._problem(at, "a record without its list of `fields`")
+            fields = [{"name": "refused", "type": _PLACEHOLDER.value}]
+        record = Record(
+            names.full,
+            tuple(
+                self._field(field, f"{at}.", index, names.namespace)
+                for index, field in enumerate(fields)
+            ),
+            text(obj.get("doc")),
+            names.aliases,
+        )
+        self._define(names.full, record)
+        return record
+
+    def _field(self, obj: object, prefix: str, index: int, namespace: str) -> Field:
+        name = obj.get("name") if is_object(obj) else None
+        if not is_object(obj) or not isinstance(name, str):
+            self._problem(f"{prefix}{index}", "a field is an object with a `name` and a `type`")
+            return Field(f"refused_{index}", _PLACEHOLDER, nullable=True)
+        at = f"{prefix}{name}"
+        if "type" in obj:
+            slot = self._slot(obj["type"], at, namespace)
+        else:
+            slot = _Slot(self._problem(at, "a field without its `type`"), True, False)
+        return Field(
+            name,
+            slot.type,
+            slot.nullable,
+            doc=text(obj.get("doc")),
+            default=json.dumps(obj["default"]) if "default" in obj else None,
+            aliases=self._aliases(obj, at),
+            null_last=slot.null_last,
+        )
+
+    def _enumeration(self, obj: Mapping[str, object], at: str, namespace: str) -> Type:
+        names = self._names("enum", obj, at, namespace)
+        symbols = obj.get("symbols")
+        if not is_texts(symbols):
+            refused = self._problem(at, "an enum without its list of `symbols`")
+            return self._define(names.full, refused)
+        enumeration = Enumeration(
+            names.full,
+            tuple(symbols),
+            text(obj.get("default")),
+            text(obj.get("doc")),
+            names.aliases,
+        )
+        return self._define(names.full, enumeration)
+
+    def _fixed(self, obj: Mapping[str, object], at: str, namespace: str) -> Type:
+        names = self._names("fixed", obj, at, namespace)
+        size, logical = obj.get("size"), obj.get("logicalType")
+        if not is_integer(size):
+            refused = self._problem(at, "a fixed without its whole number of bytes as `size`")
+            return self._define(names.full, refused)
+        if isinstance(logical, str) and ("fixed", logical) in REFUSED_LOGICAL:
+            reason = f"{REFUSED_LOGICAL['fixed', logical]} cannot be carried"
+            return self._define(names.full, self._problem(at, reason))
+        is_uuid = logical == "uuid" and size == 16
+        fixed = Fixed(names.full, size, is_uuid, names.aliases)
+        decimal = self._decimal(obj, at, fixed) if logical == "decimal" else fixed
+        return self._define(names.full, decimal)
+
+    def _decimal(self, obj: Mapping[str, object], at: str, fixed: Fixed | None) -> Type:
+        precision, scale = obj.get("precision"), obj.get("scale", 0)
+        if not is_integer(precision) or not is_integer(scale):
+            return self._problem(at, "a decimal needs whole numbers as `precision` and `scale`")
+        return Decimal(precision, scale, fixed)
+
+    def _names(self, kind: str, obj: Mapping[str, object], at: str, namespace: str) -> _Named:
+        name, own = obj.get("name"), obj.get("namespace")
+        if not isinstance(name, str) or not name:
+            self._problem(at, f"{kind} without its `name`")
+            name = f"refused_{len(self._named)}"
+        full = full_name(name, own if isinstance(own, str) else namespace)
+        if short_name(full) in (*PRIMITIVES, *COMPLEX, "null"):
+            self._problem(at, f"the name {short_name(full)} is one of Avro's own types")
+        return _Named(full, full.rpartition(".")[0], self._aliases(obj, at))
+
+    def _define(self, full_name: str, node: Type) -> Type:
+        # A placeholder is kept as well, so that one problem is not told again by each reference.
+        self._named[full_name] = node
+        return node
+
+    def _aliases(self, obj: Mapping[str, object], at: str) -> tuple[str, ...]:
+        aliases = obj.get("aliases", [])
+        if is_texts(aliases):
+            return tuple(aliases)
+        self._problem(at, "`aliases` is a list of names")
+        return ()
