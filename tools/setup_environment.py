@@ -1,84 +1,89 @@
 """Set up `.venv` from the lock file: the first thing that runs on a fresh machine.
 
-Runs on any Python 3, so that an old one gets a sentence and not a SyntaxError.
+Runs on any Python from 3.7, so that an old one gets a sentence and not a SyntaxError.
 Idempotent, safe to run twice at once, and to be interrupted: the stamp is written last.
 """
 
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
 import venv
+from pathlib import Path
+from typing import NoReturn, TextIO
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VENV = os.path.join(ROOT, ".venv")
-STAMP = os.path.join(VENV, "headrace-setup.sha256")
-LOG = os.path.join(ROOT, ".headrace", "setup.log")
-PYTHON = os.path.join(VENV, "bin", "python")
-UV = os.path.join(VENV, "bin", "uv")
-INPUTS = ("requirements/uv.txt", "requirements/build.txt", "requirements/lock.txt", "pyproject.toml")
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv"
+STAMP = VENV / "headrace-setup.sha256"
+LOG = ROOT / ".headrace" / "setup.log"
+PYTHON = VENV / "bin" / "python"
+UV = VENV / "bin" / "uv"
+INPUTS = (
+    "requirements/uv.txt",
+    "requirements/build.txt",
+    "requirements/lock.txt",
+    "pyproject.toml",
+)
 MINIMUM_PYTHON = (3, 11)
+
+PIP_INSTALL = [PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+UV_INSTALL = [UV, "pip", "install", "-q", "--compile-bytecode", "--python", PYTHON]
+UV_INSTALL += ["--build-constraints", "requirements/build.txt"]
+PACKAGES = ["headrace", "router", "lake_writer", "backfill", "stream_app"]
 
 STEPS = (
     (
         "installer",
-        [PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        + ["--require-hashes", "-r", "requirements/uv.txt"],
+        [*PIP_INSTALL, "--require-hashes", "-r", "requirements/uv.txt"],
     ),
     (
         "packages (the first time PySpark is built, about half a minute)",
-        [UV, "pip", "install", "-q", "--python", PYTHON, "--require-hashes"]
-        + ["--build-constraints", "requirements/build.txt", "-r", "requirements/lock.txt"],
+        [*UV_INSTALL, "--require-hashes", "-r", "requirements/lock.txt"],
     ),
-    (
-        "headrace itself",
-        [UV, "pip", "install", "-q", "--python", PYTHON, "--no-deps"]
-        + ["--build-constraints", "requirements/build.txt", "--editable", "."],
-    ),
+    ("headrace itself", [*UV_INSTALL, "--no-deps", "--editable", "."]),
+    # Compiled ahead, so that the first `--help` is as quick as the second.
+    ("headrace itself", [PYTHON, "-m", "compileall", "-q", *PACKAGES]),
     ("jars", [PYTHON, "-m", "headrace.cli.main", "jars", "fetch"]),
 )
 
 
-def main():
+def main() -> None:
     """Bring `.venv` to what the lock file says, or say in one sentence why not."""
     if sys.version_info < MINIMUM_PYTHON:
         fail(
-            "headrace needs Python 3.11 or newer, this is %d.%d." % sys.version_info[:2],
+            f"headrace needs Python 3.11 or newer, this is {sys.version.split()[0]}.",
             "Install a newer one and say which: make PYTHON=python3.12 setup",
         )
-    os.makedirs(os.path.dirname(LOG), exist_ok=True)
-    with open(os.path.join(ROOT, ".venv.lock"), "w") as lock:
+    with (ROOT / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = fingerprint()
         if read(STAMP) == wanted:
             return
         try:
+            LOG.parent.mkdir(exist_ok=True)
             create_environment()
-            with open(LOG, "w") as log:
+            with LOG.open("w") as log:
                 for title, command in STEPS:
-                    print("setup: " + title, file=sys.stderr, flush=True)
+                    print(f"setup: {title}", file=sys.stderr, flush=True)
                     run(title, command, log)
-            with open(STAMP, "w") as stamp:
-                stamp.write(wanted)
+            STAMP.write_text(wanted)
         except OSError as problem:
-            fail("setup stopped: %s." % problem, advice_for(str(problem)))
+            fail(f"setup stopped: {problem}.", advice_for(str(problem)))
 
 
-def fingerprint():
+def fingerprint() -> str:
     """Return what the environment depends on: the lock files, the Python, the place."""
-    digest = hashlib.sha256((sys.version + sys.executable + ROOT).encode())
+    digest = hashlib.sha256(f"{sys.version} {sys.executable} {ROOT}".encode())
     for name in INPUTS:
-        with open(os.path.join(ROOT, name), "rb") as source:
-            digest.update(source.read())
+        digest.update((ROOT / name).read_bytes())
     return digest.hexdigest()
 
 
-def create_environment():
+def create_environment() -> None:
     """Create `.venv` anew where it is missing, half-made or of another Python."""
-    probe = [PYTHON, "-c", "import sys, pip; print(sys.version)"]
-    if os.path.exists(PYTHON):
+    probe = [str(PYTHON), "-c", "import sys, pip; print(sys.version)"]
+    if PYTHON.exists():
         found = subprocess.run(probe, capture_output=True, text=True, check=False)
         if found.stdout.strip() == sys.version.strip():
             return
@@ -93,18 +98,19 @@ def create_environment():
         )
 
 
-def run(title, command, log):
+def run(title: str, command: "list[object]", log: TextIO) -> None:
     """Run one step with its output in the log; a failure is told by its cause."""
-    step = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = [str(word) for word in command]
+    step = subprocess.run(words, cwd=str(ROOT), capture_output=True, text=True, check=False)
     output = step.stdout + step.stderr
-    log.write("$ %s\n%s\n" % (" ".join(command), output))
+    log.write(f"$ {' '.join(words)}\n{output}\n")
     log.flush()
     if step.returncode != 0:
         tail = "\n".join("  | " + line for line in output.strip().splitlines()[-6:])
-        fail("setup stopped at: %s\n%s" % (title, tail), advice_for(output))
+        fail(f"setup stopped at: {title}\n{tail}", advice_for(output))
 
 
-def advice_for(output):
+def advice_for(output: str) -> str:
     """Return what to do about a failure, from what the tool printed."""
     text = output.lower()
     if "no space left" in text:
@@ -116,21 +122,20 @@ def advice_for(output):
             "The package index cannot be reached: check the network, or point pip and uv to"
             " a mirror (PIP_INDEX_URL, UV_DEFAULT_INDEX), then run the same command again."
         )
-    return "The whole output is in " + os.path.relpath(LOG, ROOT)
+    return f"The whole output is in {LOG.relative_to(ROOT)}"
 
 
-def read(path):
+def read(path: Path) -> str:
     """Return a file's text, or nothing where it is not there."""
     try:
-        with open(path) as source:
-            return source.read()
+        return path.read_text()
     except FileNotFoundError:
         return ""
 
 
-def fail(problem, advice):
+def fail(problem: str, advice: str) -> NoReturn:
     """Print one sentence and what to do, and stop with 1."""
-    print("headrace: %s\n  → %s" % (problem, advice), file=sys.stderr)
+    print(f"headrace: {problem}\n  → {advice}", file=sys.stderr)
     sys.exit(1)
 
 

@@ -14,6 +14,11 @@ ROOT = Path(__file__).resolve().parents[1]
 UV = ROOT / ".venv" / "bin" / "uv"
 LOCK_FLAGS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no-header"]
 LOCK_FLAGS += ["--no-annotate", "--no-emit-index-url", "--quiet", "--upgrade"]
+LOCK_FILES = {
+    "requirements/uv.txt": ["requirements/uv.in"],
+    "requirements/build.txt": ["requirements/build.in"],
+    "requirements/lock.txt": ["pyproject.toml", "--group", "dev"],
+}
 
 SPARK = "4.1.3"
 ROOTS: dict[JarSet, list[tuple[str, str, str]]] = {
@@ -48,17 +53,9 @@ EXCLUDED_MODULES: dict[JarSet, list[tuple[str, str]]] = {
 
 def main() -> None:
     """Write `requirements/*.txt` and `jars.lock`."""
-    for source, target in (
-        ("requirements/uv.in", "requirements/uv.txt"),
-        ("requirements/build.in", "requirements/build.txt"),
-    ):
-        subprocess.run([UV, "pip", "compile", source, *LOCK_FLAGS, "-o", target], cwd=ROOT, check=True)
-    subprocess.run(
-        [UV, "pip", "compile", "pyproject.toml", "--group", "dev", *LOCK_FLAGS]
-        + ["-o", "requirements/lock.txt"],
-        cwd=ROOT,
-        check=True,
-    )
+    for target, sources in LOCK_FILES.items():
+        command = [str(UV), "pip", "compile", *sources, *LOCK_FLAGS, "-o", target]
+        subprocess.run(command, cwd=ROOT, check=True)
     jars = [jar for jar_set in ROOTS for jar in resolve(jar_set)]
     (ROOT / "headrace" / "jars" / "jars.lock").write_text(render(jars), encoding="utf-8")
 

@@ -104,7 +104,7 @@ def run(command: click.Command, name: str) -> None:
         # Whoever read our output has gone: not an error, and nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
-    except Exception as problem:  # noqa: BLE001 - the last line before a user
+    except Exception as problem:  # the last line before a user
         if os.environ.get("HEADRACE_TRACEBACK"):
             raise
         say(f"{type(problem).__name__}: {problem}")

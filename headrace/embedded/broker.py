@@ -15,8 +15,8 @@ import structlog
 from headrace.embedded import broker_files
 from headrace.embedded.process import Mark, read_mark, start_tethered, stop_child, wait_until
 from headrace.errors import Terminal, Transient
-from headrace.java import java
 from headrace.jars.cache import ensure
+from headrace.java import java
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,9 +52,9 @@ class BrokerFailed(Transient):
 
 @dataclass(frozen=True, slots=True)
 class BrokerOptions:
-    """How a broker is to be run. Port 0 takes a free one, the same again where possible."""
+    """How a broker is to be run. Without ports it takes a free one, the same again if it can."""
 
-    port: int = 0
+    ports: tuple[int, ...] = ()
     heap_mb: int = 512
     partitions: int = 4
 
@@ -67,12 +67,12 @@ class Broker:
         self._options = options or BrokerOptions()
         self._mark_file = self._dir / "process.json"
         self._child: subprocess.Popen[bytes] | None = None
-        self.port = 0
+        self.ports: tuple[int, ...] = ()
 
     @property
     def bootstrap_servers(self) -> str:
         """Where the broker answers."""
-        return f"{HOST}:{self.port}"
+        return f"{HOST}:{self.ports[0]}"
 
     @property
     def log_file(self) -> Path:
@@ -99,24 +99,26 @@ class Broker:
     def start(self) -> None:
         """Start, and return when the broker answers. Clears what an earlier start left running."""
         self._dir.mkdir(parents=True, exist_ok=True)
-        last_port = self._clear_leftover()
-        for port in self._ports(last_port):
-            self.port = port
+        last_ports = self.clear()
+        for ports in self._choices(last_ports):
+            self.ports = ports
             try:
-                self._start_on(port)
+                self._start_on(ports)
             except PortInUse:
-                if self._options.port:
+                if self._options.ports:
                     raise
                 continue
+            except BaseException:
+                self.stop()
+                raise
             return
-        raise PortInUse(self.port)
+        raise PortInUse(self.ports[0])
 
     def stop(self) -> None:
         """Stop the broker in order, so that its next start is quick."""
         if self._child is not None:
             stop_child(self._child, STOP_GRACE_S)
             self._child = None
-        self._mark_file.unlink(missing_ok=True)
 
     def kill(self) -> None:
         """End the broker as a crash would."""
@@ -125,38 +127,39 @@ class Broker:
         child.wait()
         self._child = None
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return self._child is not None and self._child.poll() is None
+    def require_alive(self) -> None:
+        """Say why the broker has ended, if it has."""
+        if self._running().poll() is not None:
+            raise BrokerFailed("ended", self.log_file)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._child is None:
             raise Terminal("the broker is not running")
         return self._child
 
-    def _clear_leftover(self) -> int:
+    def clear(self) -> tuple[int, ...]:
+        """Stop a broker that an earlier run left on this state; returns where it listened."""
         left = read_mark(self._mark_file)
         if left is None:
-            return 0
+            return ()
         mark, facts = left
         if mark.alive:
             log.warning("stopping a broker that an earlier run left behind", pid=mark.pid)
             mark.stop(STOP_GRACE_S)
-        self._mark_file.unlink(missing_ok=True)
-        return int(facts.get("port", 0))
+        return tuple(facts.get("ports", ()))
 
-    def _ports(self, last_port: int) -> list[int]:
-        if self._options.port:
-            return [self._options.port]
-        remembered = [last_port] if last_port else []
-        return remembered + [free_port() for _ in range(TRIES_FOR_A_FREE_PORT)]
+    def _choices(self, last_ports: tuple[int, ...]) -> list[tuple[int, ...]]:
+        if self._options.ports:
+            return [self._options.ports]
+        remembered = [last_ports] if last_ports else []
+        return remembered + [(free_port(),) for _ in range(TRIES_FOR_A_FREE_PORT)]
 
-    def _start_on(self, port: int) -> None:
-        if is_taken(port):
-            raise PortInUse(port)
+    def _start_on(self, ports: tuple[int, ...]) -> None:
+        for port in ports:
+            if is_taken(port):
+                raise PortInUse(port)
         classpath = os.pathsep.join(str(jar) for jar in ensure("broker"))
-        files = broker_files.write(self._dir, port, free_port(), self._options.partitions)
+        files = broker_files.write(self._dir, ports, free_port(), self._options.partitions)
         if not files.formatted:
             self._format(classpath, files)
         self.log_file.unlink(missing_ok=True)
@@ -165,7 +168,7 @@ class Broker:
         command += [f"-Dlog4j2.configurationFile={files.logging}", "-cp", classpath]
         command += ["kafka.Kafka", str(files.properties)]
         self._child, mark = start_tethered(command, self._dir / "broker.out", {})
-        mark.write(self._mark_file, port=port)
+        mark.write(self._mark_file, ports=ports)
         self._wait_until_ready(self._child, mark)
 
     def _format(self, classpath: str, files: broker_files.BrokerFiles) -> None:
@@ -187,9 +190,8 @@ class Broker:
 
         in_time = wait_until(settled, READY_LIMIT_S)
         if child.poll() is not None:
-            self._mark_file.unlink(missing_ok=True)
             if "Address already in use" in broker_files.last_error(self.log_file):
-                raise PortInUse(self.port)
+                raise PortInUse(self.ports[0])
             raise BrokerFailed("ended while it started", self.log_file)
         if not in_time:
             mark.stop(STOP_GRACE_S)

@@ -52,28 +52,34 @@ class BrokerFiles:
         return self.data / ".formatted"
 
 
-def write(folder: Path, port: int, controller_port: int, partitions: int) -> BrokerFiles:
+def write(
+    folder: Path, ports: tuple[int, ...], controller_port: int, partitions: int
+) -> BrokerFiles:
     """Write the broker's properties and logging."""
-    files = BrokerFiles(
-        folder / "server.properties", folder / "log4j2.properties", folder / "data"
-    )
-    settings = {**properties(port, controller_port, partitions), "log.dirs": str(files.data)}
+    files = BrokerFiles(folder / "server.properties", folder / "log4j2.properties", folder / "data")
+    settings = {**properties(ports, controller_port, partitions), "log.dirs": str(files.data)}
     lines = "".join(f"{name}={value}\n" for name, value in settings.items())
     files.properties.write_text(lines, encoding="utf-8")
     files.logging.write_text(LOGGING.format(folder=folder), encoding="utf-8")
     return files
 
 
-def properties(port: int, controller_port: int, partitions: int) -> dict[str, object]:
+def properties(ports: tuple[int, ...], controller_port: int, partitions: int) -> dict[str, object]:
     """Return what makes one broker a whole cluster on the loopback."""
+    names = [f"LOOPBACK{number}" for number in range(len(ports))]
+    addresses = [f"{name}://127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)]
+    controller = f"CONTROLLER://127.0.0.1:{controller_port}"
     return {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listeners": ",".join((*addresses, controller)),
+        "advertised.listeners": ",".join(addresses),
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": names[0],
+        "listener.security.protocol.map": ",".join(
+            f"{name}:PLAINTEXT" for name in (*names, "CONTROLLER")
+        ),
         "num.partitions": partitions,
         "offsets.topic.num.partitions": 1,
         "offsets.topic.replication.factor": 1,
@@ -106,8 +112,11 @@ def last_error(log_file: Path) -> str:
             lines = candidate.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             continue
-        causes = [line for line in lines if "Exception" in line or " ERROR " in line
-                  or " FATAL " in line or "Error:" in line]
+        causes = [
+            line
+            for line in lines
+            if "Exception" in line or " ERROR " in line or " FATAL " in line or "Error:" in line
+        ]
         if causes:
             root = [line for line in causes if line.startswith("Caused by:")]
             return (root or causes)[-1].strip()

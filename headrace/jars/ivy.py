@@ -66,8 +66,13 @@ def _failure(output: str) -> Terminal | Transient:
         )
     if "FAILED DOWNLOADS" in output or "download failed" in output.lower():
         return Transient("a download of jars broke off", "run the same command again")
-    missing = sorted({line.split("module not found:")[1].strip() for line in output.splitlines()
-                      if "module not found:" in line})
+    missing = sorted(
+        {
+            line.split("module not found:")[1].strip()
+            for line in output.splitlines()
+            if "module not found:" in line
+        }
+    )
     named = f" ({', '.join(missing[:3])}{', …' if len(missing) > 3 else ''})" if missing else ""
     return Transient(
         f"the repository of jars cannot be reached, or does not have them{named}",

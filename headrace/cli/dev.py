@@ -1,0 +1,109 @@
+"""`headrace dev`: the embedded stack in the foreground."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from headrace.cli.command import log_option, output_option, workspace_option
+
+if TYPE_CHECKING:
+    from headrace.config.workspace import Workspace
+    from headrace.embedded.dev import DevStack
+
+CHECK_EVERY_S = 0.5
+
+
+@click.command()
+@workspace_option
+@click.option(
+    "--port",
+    "ports",
+    type=click.IntRange(0, 65535),
+    multiple=True,
+    help="Where Kafka listens on the loopback; 0 takes a free port."
+    " [default: the loopback ports that headrace.yaml names, else 9092 if it is free]",
+)
+@click.option("--ephemeral", is_flag=True, help="Keep nothing: all state is removed at the end.")
+@click.option("--demo", is_flag=True, help="Send events through all stages, and show the counts.")
+@click.option("--once", is_flag=True, help="With --demo: stop when it has ended.")
+@output_option
+@log_option
+def dev(
+    workspace_dir: Path | None,
+    ports: tuple[int, ...],
+    *,
+    ephemeral: bool,
+    demo: bool,
+    once: bool,
+    as_json: bool,
+) -> int:
+    """Run a Kafka broker and an Iceberg catalog on this machine until Ctrl-C.
+
+    Both are real: Kafka in a process of its own (KRaft, 512 MB of heap, loopback only) and an
+    Iceberg SQL catalog on SQLite that Spark and Python share. Their state lies under .headrace/
+    and is there again at the next start.
+    """
+    from headrace.embedded.dev import DevOptions, DevStack
+    from headrace.errors import UsageError
+    from headrace.log import configure_logging
+    from headrace.signals import Drain
+
+    if once and not demo:
+        raise UsageError("--once goes with --demo", "headrace dev --demo --once")
+    configure_logging()
+    if demo:
+        from headrace.demo import run_demo
+
+        return run_demo(workspace_dir or Path.cwd(), ephemeral=ephemeral, once=once)
+    root, workspace = _place(workspace_dir)
+    with Drain() as drain:
+        with DevStack(root, workspace, DevOptions(ports, ephemeral=ephemeral)) as stack:
+            click.echo(_as_json(stack) if as_json else _as_text(stack))
+            while not drain.wait(CHECK_EVERY_S):
+                stack.broker.require_alive()
+            click.echo("stopping", err=True)
+        return 0
+
+
+def _place(directory: Path | None) -> tuple[Path, Workspace | None]:
+    """Return the workspace that we serve; anywhere else, this folder."""
+    from headrace.config.load import load_workspace
+    from headrace.config.workspace import FILE_NAME
+
+    here = (directory or Path.cwd()).absolute()
+    if any((folder / FILE_NAME).exists() for folder in (here, *here.parents)):
+        workspace = load_workspace(directory)
+        return workspace.root, workspace
+    return here, None
+
+
+def _as_json(stack: DevStack) -> str:
+    import json
+    import os
+
+    return json.dumps(
+        {
+            "bootstrap_servers": stack.broker.bootstrap_servers,
+            "ports": list(stack.broker.ports),
+            "catalogs": {catalog.name: catalog.properties() for catalog in stack.catalogs},
+            "state": str(stack.state),
+            "ephemeral": stack.ephemeral,
+            "pid": os.getpid(),
+            "broker_pid": stack.broker.pid,
+        }
+    )
+
+
+def _as_text(stack: DevStack) -> str:
+    lines = [("Kafka", ", ".join(f"127.0.0.1:{port}" for port in stack.broker.ports))]
+    for catalog in stack.catalogs:
+        properties = catalog.properties()
+        lines.append(("Catalog", f"{catalog.name}  {properties['uri']}"))
+        lines.append(("", f"{'':{len(catalog.name)}}  {properties.get('warehouse', '')}"))
+    kept = "removed at the end" if stack.ephemeral else "kept between runs"
+    lines.append(("State", f"{stack.state} ({kept})"))
+    shown = "\n".join(f"  {name:<8} {value}" for name, value in lines)
+    return f"headrace dev is up\n{shown}\nCtrl-C stops all."

@@ -1,0 +1,223 @@
+"""Kafka, as the stages use it: names of settings, topics and offsets, sending records.
+
+The only module that imports librdkafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    OffsetSpec,  # type: ignore[attr-defined]  # it is exported, but its stubs do not say so
+)
+from confluent_kafka.cimpl import NewTopic
+
+from headrace.errors import ClusterUnreachable, Terminal, TopicMissing, Transient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from headrace.config.workspace import Cluster
+
+METADATA_LIMIT_S = 10.0
+FLUSH_POLL_S = 0.5
+PARTITION_DEFAULT = -1
+# What librdkafka takes for «set it yourself».
+NOW = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it is sent: bytes, and what travels beside them."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: Sequence[tuple[str, bytes | None]] = field(default=())
+    timestamp_ms: int | None = None
+
+
+def answers(bootstrap_servers: str) -> bool:
+    """Whether a broker answers there within a second."""
+    admin = AdminClient(_quiet({"bootstrap.servers": bootstrap_servers}))
+    try:
+        return bool(admin.list_topics(timeout=1.0).brokers)
+    except KafkaException:
+        return False
+
+
+class KafkaCluster:
+    """One cluster of the workspace: its topics and their offsets."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.name = cluster.name
+        self._cluster = cluster
+        self._admin = AdminClient(_quiet(cluster.client_properties()))
+
+    def topics(self) -> dict[str, int]:
+        """Return all topics with their number of partitions."""
+        try:
+            found = self._admin.list_topics(timeout=METADATA_LIMIT_S).topics
+        except KafkaException as problem:
+            raise self._unreachable(problem) from None
+        return {name: len(topic.partitions) for name, topic in found.items()}
+
+    def require_topic(self, topic: str) -> int:
+        """Return a topic's number of partitions, or say which topics there are."""
+        known = self.topics()
+        if topic not in known:
+            visible = [name for name in known if not name.startswith("__")]
+            raise TopicMissing(topic, self.name, visible)
+        return known[topic]
+
+    def ensure_topic(self, topic: str, partitions: int = PARTITION_DEFAULT) -> bool:
+        """Create a topic where it is missing, by the broker's defaults; whether it was."""
+        if topic in self.topics():
+            return False
+        future = self._admin.create_topics([NewTopic(topic, partitions, -1)])[topic]
+        try:
+            future.result(METADATA_LIMIT_S)
+        except KafkaException as problem:
+            # Somebody else created it in between: what was asked for is there.
+            if problem.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise Terminal(
+                    f"topic {topic} could not be created on cluster {self.name}:"
+                    f" {problem.args[0].str()}",
+                    "create it by hand, or allow headrace to (the right to create topics)",
+                ) from None
+            return False
+        return True
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic with all that is in it."""
+        self._admin.delete_topics([topic])[topic].result(METADATA_LIMIT_S)
+
+    def offsets(self, topic: str) -> dict[int, range]:
+        """Return what each partition holds: from the first offset to before the next."""
+        partitions = [TopicPartition(topic, number) for number in range(self.require_topic(topic))]
+        first = self._list_offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
+        following = self._list_offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # as above
+        return {number: range(first[number], following[number]) for number in first}
+
+    def records(self, topic: str) -> Iterable[Message]:
+        """Read a topic from its beginning to where it ends now."""
+        held = {number: span for number, span in self.offsets(topic).items() if span}
+        consumer = Consumer(
+            {
+                **_quiet(self._cluster.client_properties()),
+                "group.id": f"headrace.read.{topic}",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            }
+        )
+        try:
+            consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in held])
+            while held:
+                message = consumer.poll(METADATA_LIMIT_S)
+                if message is None:
+                    raise Transient(f"topic {topic} on cluster {self.name} stopped answering")
+                error = message.error()
+                if error is not None:
+                    if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                        raise KafkaException(error)
+                    held.pop(message.partition() or 0, None)
+                    continue
+                yield message
+                number, offset = message.partition() or 0, message.offset() or 0
+                if number in held and offset + 1 >= held[number].stop:
+                    held.pop(number)
+        finally:
+            consumer.close()
+
+    def _list_offsets(
+        self, partitions: Sequence[TopicPartition], spec: OffsetSpec
+    ) -> dict[int, int]:
+        asked = self._admin.list_offsets(dict.fromkeys(partitions, spec))
+        try:
+            return {
+                place.partition: future.result(METADATA_LIMIT_S).offset
+                for place, future in asked.items()
+            }
+        except KafkaException as problem:
+            raise self._unreachable(problem) from None
+
+    def _unreachable(self, problem: KafkaException) -> ClusterUnreachable:
+        reason = problem.args[0].str()
+        return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)
+
+
+class Sender:
+    """Sends records to one topic and knows, at the end, that each of them arrived."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self._topic = topic
+        self._producer = Producer(
+            {
+                **_quiet(cluster.client_properties()),
+                "enable.idempotence": True,
+                "linger.ms": 20,
+                "compression.type": "lz4",
+            }
+        )
+        self.delivered = 0
+        self._first_failure: KafkaError | None = None
+
+    def send(self, record: Record) -> None:
+        """Hand over one record; waits while the client's own queue is full."""
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic,
+                    record.value,
+                    record.key,
+                    on_delivery=self._on_delivery,
+                    timestamp=NOW if record.timestamp_ms is None else record.timestamp_ms,
+                    headers=list(record.headers),
+                )
+            except BufferError:
+                self._producer.poll(FLUSH_POLL_S)
+                continue
+            except KafkaException as problem:
+                raise Terminal(
+                    f"a record for {self._topic} was refused: {problem.args[0].str()}"
+                ) from None
+            break
+        self._producer.poll(0)
+        self._raise_failure()
+
+    def close(self) -> int:
+        """Wait for every record's acknowledgement; returns how many arrived."""
+        while self._producer.flush(FLUSH_POLL_S):
+            self._raise_failure()
+        self._raise_failure()
+        return self.delivered
+
+    def _on_delivery(self, error: KafkaError | None, _message: Message) -> None:
+        if error is None:
+            self.delivered += 1
+        elif self._first_failure is None:
+            self._first_failure = error
+
+    def _raise_failure(self) -> None:
+        if self._first_failure is not None:
+            raise Transient(
+                f"a record did not reach {self._topic}: {self._first_failure.str()};"
+                f" {self.delivered} arrived before"
+            )
+
+
+def _quiet(
+    settings: Mapping[str, str],
+) -> dict[str, str | int | float | bool]:
+    """Keep librdkafka from printing: what fails is raised, and told once."""
+    return {"log_level": 0, **settings}

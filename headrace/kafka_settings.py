@@ -1,0 +1,111 @@
+"""librdkafka's names of settings in the terms of the Java client that Spark uses.
+
+A cluster's `properties` are written once, under librdkafka's names, and reach both clients.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The same under both names, or with a twin of another name.
+RENAMED = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "socket.connection.setup.timeout.ms": "socket.connection.setup.timeout.ms",
+    "metadata.max.age.ms": "metadata.max.age.ms",
+    "request.timeout.ms": "request.timeout.ms",
+    "socket.timeout.ms": "request.timeout.ms",
+    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
+    "broker.address.family": "",
+    "log_level": "",
+    "debug": "",
+    "statistics.interval.ms": "",
+    "enable.ssl.certificate.verification": "",
+    "queue.buffering.max.ms": "linger.ms",
+    "queue.buffering.max.messages": "",
+    "queue.buffering.max.kbytes": "",
+    "compression.codec": "compression.type",
+    "message.max.bytes": "max.request.size",
+    "batch.num.messages": "",
+}
+LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+# Put together below, out of several.
+COMPOSED = frozenset(
+    {
+        "sasl.username",
+        "sasl.password",
+        "ssl.ca.location",
+        "ssl.ca.pem",
+        "ssl.certificate.location",
+        "ssl.key.location",
+    }
+)
+
+
+def java_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Carry librdkafka settings over; what the Java client does not have is left out."""
+    result = {
+        RENAMED.get(name, name): value for name, value in settings.items() if name not in COMPOSED
+    }
+    result.pop("", None)
+    result.update(_login(settings))
+    result.update(_trust(settings))
+    return result
+
+
+def _login(settings: Mapping[str, str]) -> dict[str, str]:
+    user, password = settings.get("sasl.username"), settings.get("sasl.password")
+    if user is None and password is None:
+        return {}
+    mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms", "PLAIN")
+    module = LOGIN_MODULES.get(mechanism.upper())
+    if module is None:
+        known = ", ".join(LOGIN_MODULES)
+        raise Terminal(
+            f"sasl.mechanism {mechanism} does not go with sasl.username", f"one of {known}"
+        )
+    login = f"{module} required username={_quoted(user or '')} password={_quoted(password or '')};"
+    return {"sasl.jaas.config": login}
+
+
+def _trust(settings: Mapping[str, str]) -> dict[str, str]:
+    result: dict[str, str] = {}
+    if "ssl.ca.location" in settings:
+        result |= {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": settings["ssl.ca.location"],
+        }
+    if "ssl.ca.pem" in settings:
+        result |= {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": settings["ssl.ca.pem"],
+        }
+    certificate, key = settings.get("ssl.certificate.location"), settings.get("ssl.key.location")
+    if certificate and key:
+        result |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": _read(certificate),
+            "ssl.keystore.key": _read(key),
+        }
+    return result
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as source:  # noqa: PTH123 - a path as librdkafka takes it
+            return source.read()
+    except OSError as problem:
+        raise Terminal(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

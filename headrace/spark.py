@@ -1,0 +1,146 @@
+"""Spark sessions, all from one place: our jars, our catalogs, the size of the machine, UTC."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from headrace.errors import Terminal, Transient
+from headrace.iceberg import spark_catalog_settings
+from headrace.jars.cache import ensure
+from headrace.java import java
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+    from headrace.config.workspace import Workspace
+
+SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
+SMALLEST_DRIVER_MB = 1024
+LARGEST_DRIVER_MB = 4096
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c{1} %m%n%ex
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+def start_session(
+    workspace: Workspace, name: str, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start Spark for one command. Its log goes to a file of the workspace, not to the terminal."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - importing it takes a second
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    log_file = log_path(workspace, name)
+    settings = session_settings(workspace, name, log_file, conf or {})
+    java()
+    _use_our_spark()
+    spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    with log_file.open("ab") as log:
+        try:
+            gateway = launch_gateway(spark_conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]  # pyspark types it not
+            context = SparkContext(gateway=gateway, conf=spark_conf)
+        except Exception as problem:  # noqa: BLE001 - from py4j, Java and the launcher alike
+            raise _not_started(settings["spark.master"], log_file, problem) from None
+    return SparkSession(context)
+
+
+def log_path(workspace: Workspace, name: str) -> Path:
+    """Return where the Spark of that command writes its log."""
+    folder = workspace.state_dir / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"spark-{name}.log"
+
+
+def session_settings(
+    workspace: Workspace, name: str, log_file: Path, conf: Mapping[str, str]
+) -> dict[str, str]:
+    """Return all settings of a session: ours, then the workspace's, then the command's."""
+    master = workspace.spark.master
+    local = master.startswith("local")
+    on_loopback = local or "//127.0.0.1:" in master or "//localhost:" in master
+    jars = [str(jar) for jar in ensure("spark")]
+    logging = log_file.with_name("log4j2.properties")
+    logging.write_text(LOGGING, encoding="utf-8")
+    settings = {
+        "spark.master": master,
+        "spark.app.name": f"headrace-{name}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.sql.shuffle.partitions": str(shuffle_partitions(master)),
+        "spark.driver.memory": f"{driver_memory_mb()}m",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        # Ahead of Spark's own classpath: its lz4 and Kafka client are the ones we replace.
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.executor.extraClassPath": os.pathsep.join(jars),
+        "spark.sql.warehouse.dir": str(workspace.state_dir / "spark-warehouse"),
+        "spark.pyspark.python": sys.executable,
+    }
+    if on_loopback:
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if not local:
+        settings["spark.jars"] = ",".join(jars)
+    for catalog in workspace.catalogs.values():
+        settings |= spark_catalog_settings(catalog)
+    return {**settings, **workspace.spark.conf, **conf}
+
+
+def shuffle_partitions(master: str) -> int:
+    """Return how many shuffle partitions fit: stateful queries keep this number for ever."""
+    if not master.startswith("local"):
+        return SHUFFLE_PARTITIONS_ON_A_CLUSTER
+    asked = master.removeprefix("local").strip("[]").split(",")[0]
+    return int(asked) if asked.isdigit() else (cores() if asked == "*" else 1)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def driver_memory_mb() -> int:
+    """Return a quarter of the machine, within reason: locally the driver does all the work."""
+    quarter: int = psutil.virtual_memory().total // 4 // 2**20
+    return max(SMALLEST_DRIVER_MB, min(LARGEST_DRIVER_MB, quarter))
+
+
+def _use_our_spark() -> None:
+    # A SPARK_HOME of another version would start a JVM that these jars do not fit.
+    spec = find_spec("pyspark")
+    if spec is not None and spec.origin and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ["SPARK_HOME"] = str(Path(spec.origin).parent)
+
+
+def _not_started(master: str, log_file: Path, problem: Exception) -> Terminal | Transient:
+    text = log_file.read_text(encoding="utf-8", errors="replace") + str(problem)
+    if "No space left on device" in text:
+        return Terminal("Spark could not start: the disk is full", "free some space, start again")
+    if "All masters are unresponsive" in text or "Failed to connect to master" in text:
+        return Transient(
+            f"no Spark master answers at {master}", "start it, or correct spark.master"
+        )
+    if "Could not parse Master URL" in text:
+        return Terminal(f"{master} is no Spark master", "for example local[*] or spark://host:7077")
+    return Transient(
+        f"Spark could not start ({str(problem).splitlines()[0]})", f"its log is {log_file}"
+    )
