@@ -1,0 +1,194 @@
+"""What a schema was before it was carried: annotations, believed where they fit what is there.
+
+A carried schema is read twice: `found` is what the other system's own types say, `said` what the
+annotation claims. What the other system can say is taken from it, nullability included. The
+annotation adds only what it cannot, and only where its type would have been carried as the type
+that was found: a column that was widened, replaced or made by someone else is what it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from headrace.schema.avro import stored_avro, to_avro
+from headrace.schema.avro_words import PRIMITIVES
+from headrace.schema.model import (
+    Array,
+    Decimal,
+    Enumeration,
+    Field,
+    Fixed,
+    Map,
+    Primitive,
+    Record,
+)
+from headrace.schema.refused import SchemaRefused
+from headrace.schema.rules import named_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from headrace.schema.model import Type
+
+    Bare: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record
+
+# The key in the metadata of an Arrow or Spark column. Its value is the JSON of an Avro record
+# with that one field: the record's name travels along where the schema has no place for it.
+ANNOTATION: Final = "headrace.avro"
+
+# The property of an Iceberg table. Its value is the JSON of the whole Avro record.
+PROPERTY: Final = "headrace.avro-schema"
+
+_CARRIED: Final[Mapping[Primitive, Primitive]] = {
+    Primitive.UUID: Primitive.STRING,
+    Primitive.TIME_MILLIS: Primitive.INT,
+    Primitive.TIME_MICROS: Primitive.LONG,
+    Primitive.TIMESTAMP_MILLIS: Primitive.TIMESTAMP_MICROS,
+    Primitive.LOCAL_TIMESTAMP_MILLIS: Primitive.LOCAL_TIMESTAMP_MICROS,
+}
+
+
+def carried(node: Type) -> Bare:
+    """Return what is left of a type in Arrow and Iceberg without its annotation."""
+    if isinstance(node, Primitive):
+        return _CARRIED.get(node, node)
+    if isinstance(node, Enumeration):
+        return Primitive.STRING
+    if isinstance(node, Decimal):
+        return replace(node, fixed=None)
+    return unnamed_fixed(node.size) if isinstance(node, Fixed) else node
+
+
+def unnamed_fixed(size: int) -> Fixed:
+    """Return the fixed of a system whose types have no names."""
+    return Fixed(f"fixed_{size}", size)
+
+
+def inferred_name(column: str) -> str:
+    """Return a name for the record in a column of a system whose types have no names."""
+    name = re.sub(r"\W", "_", column, flags=re.ASCII)
+    return f"{name}_" if name in PRIMITIVES or not re.match("[A-Za-z_]", name) else name
+
+
+def annotation(record: Record, field: Field) -> str:
+    """Return the annotation of one column of a record."""
+    return json.dumps(to_avro(replace(record, fields=(field,))))
+
+
+def annotated(columns: Iterable[tuple[str, str | None]], name: str) -> Record:
+    """Return what the annotations of columns say together; none, or a damaged one, says nothing.
+
+    The record has the annotations' name if they agree on it, else `name`.
+    """
+    fields: list[Field] = []
+    origins: set[Record] = set()
+    for column, text in columns:
+        said = None if text is None else _parsed(text)
+        if said is not None and len(said.fields) == 1:
+            fields.append(replace(said.fields[0], name=column))
+            origins.add(replace(said, fields=()))
+    origin = origins.pop() if len(origins) == 1 else Record(name, ())
+    return replace(origin, fields=tuple(fields))
+
+
+def recall(found: Record, said: Record, carried: Callable[[Type], Bare]) -> Record:
+    """Return `found`, with what `said` adds to it; `carried` is the other system's."""
+    return _Names(_Recall(carried).record(found, said)).settled()
+
+
+class _Recall:
+    def __init__(self, carried: Callable[[Type], Bare]) -> None:
+        self._carried = carried
+
+    def record(self, found: Record, said: Record) -> Record:
+        fields = {field.name: field for field in said.fields}
+        return replace(
+            said,
+            fields=tuple(self._field(field, fields.get(field.name)) for field in found.fields),
+        )
+
+    def _field(self, found: Field, said: Field | None) -> Field:
+        if said is None:
+            return replace(found, type=self._type(found.type, None))
+        kept = self._type(found.type, said.type)
+        default = said.default if kept == said.type else None
+        if not found.nullable and default == "null":
+            default = None
+        return Field(
+            found.name,
+            kept,
+            found.nullable,
+            doc=said.doc if found.doc is None else found.doc,
+            default=default,
+            aliases=said.aliases,
+            # A default belongs to the first type of a union.
+            null_last=found.nullable and (said.null_last if said.nullable else default is not None),
+        )
+
+    def _type(self, found: Type, said: Type | None) -> Type:
+        if isinstance(found, Record):
+            return self.record(
+                found, said if isinstance(said, Record) else replace(found, fields=())
+            )
+        if isinstance(found, Array):
+            if not isinstance(said, Array):
+                return replace(found, item=self._type(found.item, None))
+            item = self._type(found.item, said.item)
+            return Array(item, found.item_nullable, found.item_nullable and said.item_null_last)
+        if isinstance(found, Map):
+            if not isinstance(said, Map):
+                return replace(found, value=self._type(found.value, None))
+            value = self._type(found.value, said.value)
+            return Map(value, found.value_nullable, found.value_nullable and said.value_null_last)
+        return found if said is None or self._carried(said) != found else said
+
+
+class _Names:
+    """Gives a name that would stand for two types to the first, and numbers the others."""
+
+    def __init__(self, top: Record) -> None:
+        self._top = top
+        self._taken: dict[str, Type] = {top.name: top}
+
+    def settled(self) -> Record:
+        return self._fields_of(self._top)
+
+    def _fields_of(self, record: Record) -> Record:
+        fields = tuple(replace(field, type=self._type(field.type)) for field in record.fields)
+        return replace(record, fields=fields)
+
+    def _type(self, node: Type) -> Type:
+        if isinstance(node, Array):
+            return replace(node, item=self._type(node.item))
+        if isinstance(node, Map):
+            return replace(node, value=self._type(node.value))
+        inner = self._fields_of(node) if isinstance(node, Record) else node
+        names = named_type(inner)
+        if names is None:
+            return inner
+        name, _ = names
+        candidates = itertools.chain([name], (f"{name}_{n}" for n in itertools.count(2)))
+        renamed = (_renamed(inner, candidate) for candidate in candidates)
+        free = (node for node in renamed if self._claim(node))
+        return next(free)
+
+    def _claim(self, node: Type) -> bool:
+        names = named_type(node)
+        return names is None or self._taken.setdefault(names[0], node) == node
+
+
+def _renamed(node: Type, name: str) -> Type:
+    if isinstance(node, Decimal) and node.fixed:
+        return replace(node, fixed=replace(node.fixed, name=name))
+    return replace(node, name=name) if isinstance(node, Record | Enumeration | Fixed) else node
+
+
+def _parsed(text: str) -> Record | None:
+    try:
+        return stored_avro(text, ANNOTATION)
+    except SchemaRefused:
+        return None
