@@ -88,8 +88,11 @@ class Renderer:
         return rendered
 
     def _reference(self, name: str, namespace: str) -> str:
+        own, _, short = name.rpartition(".")
+        if own == namespace:
+            return short
         # A name without a namespace means the enclosing one's first.
-        if "." not in name and f"{namespace}.{name}" in self._written:
+        if not own and f"{namespace}.{name}" in self._written:
             reason = f"cannot be told from {namespace}.{name}; give it a namespace"
             raise SchemaRefused("Avro schema", [f"{name}: {reason}"])
         return name

@@ -1,0 +1,302 @@
+"""Schemas that were not made by us, or were changed since: what is there counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    FixedType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNanoType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+)
+
+from headrace.schema.arrow import from_arrow, to_arrow
+from headrace.schema.avro import parse_avro, to_avro
+from headrace.schema.iceberg import from_iceberg, to_iceberg
+from headrace.schema.model import (
+    Array,
+    Decimal,
+    Enumeration,
+    Field,
+    Fixed,
+    Map,
+    Primitive,
+    Record,
+    Type,
+)
+from headrace.schema.recall import ANNOTATION
+from headrace.schema.refused import SchemaRefused
+from headrace.schema.spark import from_spark, to_spark
+
+KIND = Enumeration("tv.Kind", ("start", "stop"))
+DEVICE = Record("tv.Device", (Field("id", Primitive.UUID, nullable=False),))
+PLAYBACK = Record(
+    "tv.playback",
+    (
+        Field("kind", KIND, nullable=False, default='"start"'),
+        Field("device", DEVICE, nullable=False),
+        Field("previous", Array(DEVICE, item_nullable=True, item_null_last=True), nullable=True),
+        Field("at", Primitive.TIMESTAMP_MILLIS, nullable=False),
+    ),
+    doc="What was played.",
+)
+
+
+def types(record: Record) -> list[Type]:
+    return [field.type for field in record.fields]
+
+
+def spark(*columns: tuple[str, object]) -> dict[str, object]:
+    fields = [
+        {"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in columns
+    ]
+    return {"type": "struct", "fields": fields}
+
+
+def all_nullable(node: object) -> object:
+    """Return Spark's schema as it comes back from a file source."""
+    if isinstance(node, list):
+        return [all_nullable(item) for item in node]
+    if isinstance(node, dict):
+        yes = dict.fromkeys({"nullable", "containsNull", "valueContainsNull"} & node.keys(), True)
+        return {key: all_nullable(value) for key, value in node.items()} | yes
+    return node
+
+
+def test_types_are_known_again_where_nullability_was_lost() -> None:
+    struct = all_nullable(to_spark(PLAYBACK))
+    assert isinstance(struct, dict)
+    record = from_spark(struct)
+    assert record.name == "tv.playback"
+    assert record.doc == "What was played."
+    assert [field.nullable for field in record.fields] == [True] * 4
+    assert record.fields[0].type == KIND
+    # The default belongs to the first type of the union.
+    assert (record.fields[0].default, record.fields[0].null_last) == ('"start"', True)
+    device = replace(DEVICE, fields=(Field("id", Primitive.UUID, nullable=True),))
+    assert record.fields[1].type == device
+    assert record.fields[2].type == Array(device, item_nullable=True, item_null_last=True)
+    assert parse_avro(to_avro(record)) == record
+
+
+def test_a_widened_column_is_what_it_is() -> None:
+    schema = Record("r", (Field("t", Primitive.TIME_MILLIS, nullable=True),))
+    _, properties = to_iceberg(schema)
+    kept = Schema(NestedField(1, "t", IntegerType()))
+    widened = Schema(NestedField(1, "t", LongType()))
+    assert types(from_iceberg(kept, properties)) == [Primitive.TIME_MILLIS]
+    assert types(from_iceberg(widened, properties)) == [Primitive.LONG]
+
+
+def test_a_column_added_dropped_renamed_or_made_optional() -> None:
+    schema, properties = to_iceberg(PLAYBACK)
+    kind, device, previous, _ = schema.fields
+    inner = device.field_type
+    assert isinstance(inner, StructType)
+    model = NestedField(90, "model", StringType())
+    changed = Schema(
+        NestedField(kind.field_id, "sort", StringType()),
+        NestedField(2, "device", StructType(*inner.fields, model)),
+        NestedField(3, "previous", previous.field_type),
+        NestedField(91, "extra", UUIDType()),
+    )
+    record = from_iceberg(changed, properties)
+    assert record == Record(
+        "tv.playback",
+        (
+            Field("sort", Primitive.STRING, nullable=True),
+            Field(
+                "device",
+                Record("tv.Device", (*DEVICE.fields, Field("model", Primitive.STRING, True))),
+                nullable=True,
+            ),
+            Field(
+                "previous",
+                # The name stands for the device with a model by now.
+                Array(replace(DEVICE, name="tv.Device_2"), True, item_null_last=True),
+                nullable=True,
+            ),
+            Field("extra", Primitive.UUID, nullable=True),
+        ),
+        doc="What was played.",
+    )
+    assert parse_avro(to_avro(record)) == record
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"type": "string"}', '{"type":"record","name":"x"}'])
+def test_a_damaged_annotation_says_nothing(text: str) -> None:
+    column = pa.field("x", pa.string(), metadata={ANNOTATION: text})
+    expected = Record("row", (Field("x", Primitive.STRING, nullable=True),))
+    assert from_arrow(pa.schema([column])) == expected
+    schema = Schema(NestedField(1, "x", StringType()))
+    assert from_iceberg(schema, {"headrace.avro-schema": text}) == expected
+
+
+def test_columns_of_two_streams_together() -> None:
+    other = Record("tv.other", (Field("id", Primitive.UUID, nullable=False),))
+    both = pa.schema([*to_arrow(PLAYBACK), *to_arrow(other)])
+    record = from_arrow(both, name="joined")
+    assert (record.name, record.doc) == ("joined", None)
+    assert types(record) == [*types(PLAYBACK), Primitive.UUID]
+
+
+def test_a_renamed_arrow_column_keeps_its_type() -> None:
+    field = to_arrow(PLAYBACK).field("kind").with_name("sort")
+    assert types(from_arrow(pa.schema([field]))) == [KIND]
+
+
+@pytest.mark.parametrize(
+    ("type_", "means"),
+    [
+        (pa.int8(), Primitive.INT),
+        (pa.uint16(), Primitive.INT),
+        (pa.uint32(), Primitive.LONG),
+        (pa.float16(), Primitive.FLOAT),
+        (pa.large_string(), Primitive.STRING),
+        (pa.string_view(), Primitive.STRING),
+        (pa.dictionary(pa.int8(), pa.string()), Primitive.STRING),
+        (pa.large_binary(), Primitive.BYTES),
+        (pa.binary(3), Fixed("fixed_3", 3)),
+        (pa.decimal32(5, 2), Decimal(5, 2)),
+        (pa.decimal256(38, 2), Decimal(38, 2)),
+        (pa.date64(), Primitive.DATE),
+        (pa.time32("s"), Primitive.TIME_MILLIS),
+        (pa.time64("us"), Primitive.TIME_MICROS),
+        (pa.timestamp("s"), Primitive.LOCAL_TIMESTAMP_MILLIS),
+        (pa.timestamp("ms", "Europe/Paris"), Primitive.TIMESTAMP_MILLIS),
+        (pa.timestamp("us", "UTC"), Primitive.TIMESTAMP_MICROS),
+        (pa.uuid(), Primitive.UUID),
+        (pa.large_list(pa.int32()), Array(Primitive.INT, item_nullable=True)),
+        (pa.list_(pa.int32(), 3), Array(Primitive.INT, item_nullable=True)),
+        (pa.list_view(pa.int32()), Array(Primitive.INT, item_nullable=True)),
+        (pa.map_(pa.large_string(), pa.int32()), Map(Primitive.INT, value_nullable=True)),
+        (
+            pa.struct([pa.field("a", pa.int32(), nullable=False)]),
+            Record("x", (Field("a", Primitive.INT, nullable=False),)),
+        ),
+    ],
+)
+def test_what_a_foreign_arrow_type_means(type_: pa.DataType, means: Type) -> None:
+    assert types(from_arrow(pa.schema([("x", type_)]))) == [means]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pa.null(),
+        pa.uint64(),
+        pa.time64("ns"),
+        pa.timestamp("ns"),
+        pa.timestamp("ns", "UTC"),
+        pa.duration("us"),
+        pa.month_day_nano_interval(),
+        pa.dense_union([pa.field("a", pa.int32())]),
+        pa.run_end_encoded(pa.int32(), pa.string()),
+        pa.map_(pa.int32(), pa.string()),
+        pa.decimal256(40, 2),
+        pa.decimal128(5, -2),
+        pa.json_(),
+        pa.struct([]),
+    ],
+)
+def test_what_arrow_has_and_avro_has_not(type_: pa.DataType) -> None:
+    with pytest.raises(SchemaRefused) as refused:
+        from_arrow(pa.schema([("fine", pa.int32()), ("x", pa.list_(type_))]))
+    (problem,) = refused.value.problems
+    assert problem.startswith("row.x[]: ")
+
+
+@pytest.mark.parametrize(
+    ("type_", "means"),
+    [
+        (TimeType(), Primitive.TIME_MICROS),
+        (UUIDType(), Primitive.UUID),
+        (FixedType(3), Fixed("fixed_3", 3)),
+        (TimestamptzType(), Primitive.TIMESTAMP_MICROS),
+        (ListType(2, StringType(), element_required=True), Array(Primitive.STRING, False)),
+    ],
+)
+def test_what_a_foreign_iceberg_type_means(type_: IcebergType, means: Type) -> None:
+    schema = Schema(NestedField(1, "x", type_))
+    assert types(from_iceberg(schema, {})) == [means]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        TimestampNanoType(),
+        TimestamptzNanoType(),
+        UnknownType(),
+        MapType(2, IntegerType(), 3, StringType()),
+    ],
+)
+def test_what_iceberg_has_and_avro_has_not(type_: IcebergType) -> None:
+    with pytest.raises(SchemaRefused, match=r"row\.x: .* has no Avro type"):
+        from_iceberg(Schema(NestedField(1, "x", type_)), {})
+
+
+@pytest.mark.parametrize(
+    ("type_", "means"),
+    [
+        ("byte", Primitive.INT),
+        ("short", Primitive.INT),
+        ("varchar(10)", Primitive.STRING),
+        ("char(3)", Primitive.STRING),
+        ("string collate UNICODE_CI", Primitive.STRING),
+        ("time(6)", Primitive.TIME_MICROS),
+        ("timestamp_ntz", Primitive.LOCAL_TIMESTAMP_MICROS),
+        ("decimal(10,0)", Decimal(10, 0)),
+        (spark(("int", "long")), Record("x", (Field("int", Primitive.LONG, nullable=True),))),
+    ],
+)
+def test_what_a_foreign_spark_type_means(type_: object, means: Type) -> None:
+    assert types(from_spark(spark(("x", type_)))) == [means]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        "void",
+        "variant",
+        "calendar_interval",
+        "interval day to second",
+        "geometry(4326)",
+        {"type": "udt", "class": "org.apache.spark.ml.linalg.VectorUDT"},
+        {"type": "map", "keyType": "integer", "valueType": "long", "valueContainsNull": True},
+    ],
+)
+def test_what_spark_has_and_avro_has_not(type_: object) -> None:
+    with pytest.raises(SchemaRefused, match=r"row\.x: .* has no Avro type"):
+        from_spark(spark(("x", type_)))
+
+
+def test_records_in_columns_get_names_that_avro_allows() -> None:
+    inner = ("b", spark(("c", "long")))
+    record = from_spark(spark(("string", spark(inner)), ("a", spark(inner)), ("b", spark(inner))))
+    assert parse_avro(to_avro(record)) == record
+    assert [type_.name for type_ in types(record) if isinstance(type_, Record)] == [
+        "string_",
+        "a",
+        "b_2",
+    ]
+
+
+def test_names_that_no_avro_schema_can_have() -> None:
+    with pytest.raises(SchemaRefused) as refused:
+        from_arrow(pa.schema([("my column", pa.int32()), ("ID", pa.int32()), ("id", pa.int32())]))
+    assert len(refused.value.problems) == 2
