@@ -1,0 +1,80 @@
+"""`headrace validate`: every mistake of every file, before anything starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from headrace.cli.command import FAILED, output_option, workspace_option
+
+if TYPE_CHECKING:
+    from headrace.config.problems import Problem
+    from headrace.config.validate import Findings
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE…]")
+@workspace_option
+@output_option
+def validate(files: tuple[Path, ...], workspace_dir: Path | None, *, as_json: bool) -> int:
+    """Check config files and report all their mistakes at once.
+
+    Without FILE, checks headrace.yaml and every YAML file of the workspace that has a `kind:`.
+    Exits with 1 if there is a mistake.
+    """
+    # Imported here, so that --help of any command loads neither pydantic nor a YAML parser.
+    from headrace.config.load import find_workspace
+    from headrace.config.validate import check_files, check_workspace
+
+    if files:
+        root = find_workspace(workspace_dir) if workspace_dir else None
+        findings = check_files(files, root)
+    else:
+        findings = check_workspace(find_workspace(workspace_dir))
+    if as_json:
+        click.echo(json.dumps(_as_dict(findings), indent=2, ensure_ascii=False))
+    else:
+        _print(findings)
+    return FAILED if findings.problems else 0
+
+
+def _as_dict(findings: Findings) -> dict[str, object]:
+    from headrace.config.problems import shown_path
+
+    return {
+        "ok": not findings.problems,
+        "files": [shown_path(path) for path in findings.files],
+        "kinds": findings.kinds,
+        "problems": [problem.as_dict() for problem in findings.problems],
+    }
+
+
+def _print(findings: Findings) -> None:
+    colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    for problem in findings.problems:
+        click.echo(_colored(problem) if colored else str(problem), color=colored)
+    if findings.problems:
+        files = len({problem.path for problem in findings.problems})
+        click.echo(f"{_count(len(findings.problems), 'problem')} in {_count(files, 'file')}")
+        return
+    kinds = ", ".join(
+        _count(number, kind.replace("_", " ")) for kind, number in findings.kinds.items()
+    )
+    checked = _count(len(findings.files), "file")
+    click.echo(f"ok: {checked} checked" + (f" — {kinds}" if kinds else ""))
+
+
+def _colored(problem: Problem) -> str:
+    place = click.style(f"{problem.shown_path}:{problem.line}:{problem.column}:", bold=True)
+    message = click.style(problem.message, fg="red")
+    advice = click.style(f" — {problem.suggestion}", fg="green") if problem.suggestion else ""
+    return f"{place} {message}{advice}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

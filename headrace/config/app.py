@@ -1,0 +1,112 @@
+"""`kind: app`: one application, its sources live or replayed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from headrace.config.kafka_parts import SCHEMA_DOC, Format, KafkaSink, SchemaRef, StartingOffsets
+from headrace.config.model import Model
+from headrace.config.scalars import Callable_, Duration, KeyName, Name, Text, Topics
+
+
+class DynamicSource(Model):
+    """A source that stands for one of its candidates."""
+
+    type: Literal["dynamic"] = Field(description="dynamic")
+    selected: KeyName = Field(description="The candidate to read.")
+    candidates: tuple[KeyName, ...] = Field(min_length=1, description="Names of other sources.")
+
+
+class KafkaTopics(Model):
+    """Live topics."""
+
+    type: Literal["kafka"] = Field(description="kafka")
+    cluster: KeyName = Field(description="A cluster of headrace.yaml.")
+    topics: Topics = Field(description="One topic, or a list of topics of one schema.")
+    format: Format = Field(description="How the record's value is encoded.")
+    schema_ref: SchemaRef | None = Field(default=None, alias="schema", description=SCHEMA_DOC)
+    starting_offsets: StartingOffsets = Field(
+        default="earliest", description="Where the very first start begins."
+    )
+
+
+class IcebergSource(Model):
+    """A table of the past, replayed in steps of bounded lateness."""
+
+    type: Literal["iceberg"] = Field(description="iceberg")
+    catalog: KeyName = Field(description="A catalog of headrace.yaml.")
+    database: Text = Field(description="The namespace.")
+    table: Text = Field(description="The table.")
+    max_misalignment_threshold: Duration = Field(
+        default=timedelta(minutes=15),
+        description="How far the sources may be apart in time within the replay.",
+    )
+    columns: tuple[Text, ...] = Field(default=(), description="Columns to read. By default all.")
+
+    @property
+    def identifier(self) -> str:
+        """`catalog.database.table`."""
+        return f"{self.catalog}.{self.database}.{self.table}"
+
+
+AppSource = Annotated[DynamicSource | KafkaTopics | IcebergSource, Field(discriminator="type")]
+
+
+class Transform(Model):
+    """What the application computes: exactly one of the three."""
+
+    python: Callable_ | None = Field(
+        default=None, description="`module:function`, called as build(sources) -> DataFrame."
+    )
+    sql: Text | None = Field(default=None, description="A query over the sources by their names.")
+    sql_file: Text | None = Field(default=None, description="A file with such a query.")
+
+
+class Watermark(Model):
+    """How late a source's records may come."""
+
+    column: Text = Field(description="The column with the event's time.")
+    delay: Duration = Field(description="How late a record may come in a live run.")
+
+
+class IcebergSink(Model):
+    """A table to append to."""
+
+    type: Literal["iceberg"] = Field(description="iceberg")
+    catalog: KeyName = Field(description="A catalog of headrace.yaml.")
+    database: Text = Field(description="The namespace.")
+    table: Text = Field(description="The table.")
+    mode: Literal["append"] = Field(default="append", description="append")
+
+    @property
+    def identifier(self) -> str:
+        """`catalog.database.table`."""
+        return f"{self.catalog}.{self.database}.{self.table}"
+
+
+class JsonlSink(Model):
+    """A folder of JSON Lines files."""
+
+    type: Literal["jsonl"] = Field(description="jsonl")
+    path: Text = Field(description="The folder, relative to the workspace.")
+
+
+AppSink = Annotated[IcebergSink | KafkaSink | JsonlSink, Field(discriminator="type")]
+
+
+class App(Model):
+    """One application."""
+
+    kind: Literal["app"] = Field(description="app")
+    name: Name = Field(description="The application's name; its checkpoints and plans carry it.")
+    sources: dict[KeyName, AppSource] = Field(
+        min_length=1, description="The sources by the names that the transform knows them by."
+    )
+    transform: Transform = Field(description="What is computed.")
+    watermarks: dict[KeyName, Watermark] = Field(
+        default_factory=dict, description="How late the records of a source may come."
+    )
+    sink: AppSink = Field(description="Where the result goes.")

@@ -1,0 +1,187 @@
+"""What must hold between the keys of an application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.config.checks_kafka import check_sink, check_source, columns_of
+from headrace.config.checks_stream import report_expression
+from headrace.config.problems import did_you_mean
+from headrace.expressions.columns import Columns, Missing
+from headrace.expressions.query import check_query
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.config.document import KeyPath
+    from headrace.config.sheet import Sheet
+    from headrace.schema.model import Record
+
+
+def check_app(sheet: Sheet) -> dict[str, Record]:
+    """Report every contradiction in an application; return the schemas of its live sources."""
+    schemas: dict[str, Record] = {}
+    columns: dict[str, Columns] = {}
+    for name in sheet.mapping("sources"):
+        path: KeyPath = ("sources", name)
+        kind = sheet.text(*path, "type")
+        if kind == "kafka":
+            schema, is_raw = check_source(sheet, path)
+            columns[name] = columns_of(schema, is_raw=is_raw)
+            if schema is not None:
+                schemas[name] = schema
+        elif kind == "iceberg":
+            sheet.check_catalog(*path, "catalog")
+        elif kind == "dynamic":
+            _check_dynamic(sheet, path)
+    _check_cycles(sheet)
+    _check_transform(sheet)
+    _check_watermarks(sheet, columns)
+    _check_sink(sheet)
+    return schemas
+
+
+def _check_dynamic(sheet: Sheet, path: KeyPath) -> None:
+    written = sheet.items(*path, "candidates")
+    names = sheet.mapping("sources")
+    candidates: list[str] = []
+    for number, _ in enumerate(written):
+        place = (*path, "candidates", number)
+        candidate = sheet.text(*place)
+        if candidate is None:
+            continue
+        if candidate in candidates:
+            sheet.report(place, f"{sheet.shown(*place)} is listed twice", "remove one")
+        elif candidate not in names:
+            others = [name for name in names if name != path[-1]]
+            sheet.unknown(place, f"no source is named {sheet.shown(*place)}", others)
+        candidates.append(candidate)
+    selected = sheet.text(*path, "selected")
+    if selected is not None and written and selected not in candidates:
+        message = f"selected {sheet.shown(*path, 'selected')} is not among the candidates"
+        secret = any(sheet.is_secret(*path, "candidates", n) for n, _ in enumerate(written))
+        hidden = secret or sheet.is_secret(*path, "selected")
+        suggestion = "" if hidden else did_you_mean(selected, candidates)
+        sheet.report((*path, "selected"), message, suggestion)
+
+
+def _check_cycles(sheet: Sheet) -> None:
+    """Report each circle of dynamic sources once, at the source of it that the file names first."""
+    leads = {
+        name: [
+            one
+            for number, _ in enumerate(sheet.items("sources", name, "candidates"))
+            if (one := sheet.text("sources", name, "candidates", number)) is not None
+        ]
+        for name in sheet.mapping("sources")
+        if sheet.text("sources", name, "type") == "dynamic"
+    }
+    told: set[str] = set()
+    for name in leads:
+        circle = _way_back(name, leads)
+        if circle and not told & set(circle):
+            told |= set(circle)
+            way = " → ".join([*circle, circle[0]])
+            path = ("sources", name, "candidates")
+            sheet.report(path, f'source "{name}" leads back to itself: {way}', "break the circle")
+
+
+def _way_back(start: str, leads: dict[str, list[str]]) -> list[str]:
+    """Return the shortest way from a source to itself, nothing where there is none."""
+    ways, seen = [[start]], {start}
+    while ways:
+        longer: list[list[str]] = []
+        for way in ways:
+            for following in leads.get(way[-1], ()):
+                if following == start:
+                    return way
+                if following not in seen:
+                    seen.add(following)
+                    longer.append([*way, following])
+        ways = longer
+    return []
+
+
+def _check_transform(sheet: Sheet) -> None:
+    given = [key for key in ("python", "sql", "sql_file") if key in sheet.mapping("transform")]
+    if isinstance(sheet.document.get("transform"), dict) and len(given) != 1:
+        said = "nothing" if not given else " and ".join(given)
+        message = f"transform needs exactly one of python, sql and sql_file, and has {said}"
+        sheet.report(("transform",), message, key=True)
+    query = sheet.text("transform", "sql")
+    if query is not None:
+        for problem in check_query(query):
+            report_expression(sheet, ("transform", "sql"), problem)
+    place = sheet.find_file("transform", "sql_file")
+    if place is None:
+        return
+    path = ("transform", "sql_file")
+    try:
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        sheet.report(path, f"{sheet.shown(*path)} is not UTF-8 text", "save it as UTF-8")
+        return
+    for problem in check_query(text):
+        sheet.report_in(place, text, problem.offset, problem.message, problem.suggestion or "")
+
+
+def _check_watermarks(sheet: Sheet, columns: dict[str, Columns]) -> None:
+    names = sheet.mapping("sources")
+    for name in sheet.mapping("watermarks"):
+        if name not in names:
+            suggestion = did_you_mean(name, names)
+            message = f'a watermark for "{name}", which is no source'
+            sheet.report(("watermarks", name), message, suggestion, key=True)
+            continue
+        path = ("watermarks", name, "column")
+        column = sheet.text(*path)
+        for live in _behind(sheet, name, set()):
+            found = columns[live].find(column.split(".")) if column and live in columns else None
+            if isinstance(found, Missing):
+                message = f'source "{live}" has no column {sheet.shown(*path)}'
+                sheet.report(path, message, "" if sheet.is_secret(*path) else found.suggestion)
+                break
+
+
+def _behind(sheet: Sheet, name: str, seen: set[str]) -> Iterator[str]:
+    """Give the sources that a name can stand for."""
+    if name in seen:
+        return
+    seen.add(name)
+    yield name
+    for number, _ in enumerate(sheet.items("sources", name, "candidates")):
+        candidate = sheet.text("sources", name, "candidates", number)
+        if candidate is not None:
+            yield from _behind(sheet, candidate, seen)
+
+
+def _check_sink(sheet: Sheet) -> None:
+    kind = sheet.text("sink", "type")
+    if kind == "iceberg":
+        sheet.check_catalog("sink", "catalog")
+        _check_table_loop(sheet)
+    elif kind == "kafka":
+        check_sink(sheet, ("sink",), None)
+        _check_topic_loop(sheet)
+
+
+def _check_topic_loop(sheet: Sheet) -> None:
+    cluster, topic = sheet.text("sink", "cluster"), sheet.text("sink", "topic")
+    for name in sheet.mapping("sources"):
+        path = ("sources", name)
+        written = sheet.items(*path, "topics") or [sheet.text(*path, "topics")]
+        if topic and topic in written and cluster == sheet.text(*path, "cluster"):
+            message = f'the sink writes to the topic that source "{name}" reads: an endless loop'
+            sheet.report(("sink", "topic"), message, "use another topic")
+            return
+
+
+def _check_table_loop(sheet: Sheet) -> None:
+    keys = ("catalog", "database", "table")
+    sink = [sheet.text("sink", key) for key in keys]
+    for name in sheet.mapping("sources"):
+        read = [sheet.text("sources", name, key) for key in keys]
+        if None not in sink and sink == read:
+            message = f'the sink writes to the table that source "{name}" reads'
+            sheet.report(("sink", "table"), message, "use another table")
+            return

@@ -1,0 +1,67 @@
+"""What must hold between the keys of a lake table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic_core import PydanticCustomError
+
+from headrace.config.checks_kafka import check_hygiene, check_overrides, check_source, columns_of
+from headrace.config.partitioning import Partition, parse_partition
+from headrace.expressions.columns import Columns, Missing
+from headrace.schema.model import Array, Map, Primitive, Record
+
+if TYPE_CHECKING:
+    from headrace.config.document import KeyPath
+    from headrace.config.sheet import Sheet
+    from headrace.schema.model import Type
+
+_TIMESTAMPS = {
+    Primitive.TIMESTAMP_MILLIS,
+    Primitive.TIMESTAMP_MICROS,
+    Primitive.LOCAL_TIMESTAMP_MILLIS,
+    Primitive.LOCAL_TIMESTAMP_MICROS,
+}
+
+
+def check_lake_table(sheet: Sheet) -> dict[str, Record]:
+    """Report every contradiction in a lake table; return the schema of its source."""
+    schema, is_raw = check_source(sheet, ("source",))
+    columns = columns_of(schema, is_raw=is_raw)
+    check_hygiene(sheet, columns)
+    check_overrides(sheet)
+    sheet.check_catalog("table", "catalog")
+    for number, _ in enumerate(sheet.items("table", "partition_by")):
+        _check_partition(sheet, ("table", "partition_by", number), columns)
+    return {} if schema is None else {"source": schema}
+
+
+def _check_partition(sheet: Sheet, path: KeyPath, columns: Columns) -> None:
+    text = sheet.text(*path)
+    if text is None or sheet.is_secret(*path):
+        return
+    try:
+        partition = parse_partition(text)
+    except PydanticCustomError:
+        return  # the model reports it
+    offset = max(text.replace("`", "").rfind(partition.column), 0)
+    found = columns.find(partition.column.split("."))
+    if isinstance(found, Missing):
+        sheet.report(path, found.message, found.suggestion, offset=offset)
+    elif found.type is not None and not _fits(partition, found.type):
+        message = f'"{partition.column}" cannot be partitioned by {partition.transform}'
+        sheet.report(path, message, _remedy(partition), offset=offset)
+
+
+def _fits(partition: Partition, column: Type) -> bool:
+    if partition.transform == "hour":
+        return column in _TIMESTAMPS
+    if partition.transform in {"day", "month", "year"}:
+        return column in _TIMESTAMPS or column is Primitive.DATE
+    return not isinstance(column, Record | Array | Map)
+
+
+def _remedy(partition: Partition) -> str:
+    if partition.transform in {"hour", "day", "month", "year"}:
+        return "use a column of a timestamp or date type"
+    return "use a column of a plain type, or a field in it"

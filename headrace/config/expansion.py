@@ -1,0 +1,112 @@
+"""`${VAR}`, `${VAR:default}` and `${file:PATH}` inside a scalar; `$${` is a literal `${`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.config.problems import nearest, shown_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::(.*))?", re.DOTALL)
+_LARGEST_FILE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A reference that cannot be filled in, at that offset of the raw text."""
+
+    offset: int
+    message: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A scalar with its references filled in. `secret`: something from outside the file is in it."""
+
+    text: str
+    secret: bool = False
+    faults: tuple[Fault, ...] = ()
+
+
+class _Refused(Exception):
+    def __init__(self, message: str, suggestion: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestion = suggestion
+
+
+def expand(text: str, environment: Mapping[str, str], folders: Sequence[Path]) -> Expanded:
+    """Fill in every reference; `folders` are where `${file:…}` looks, in order."""
+    if "${" not in text:
+        return Expanded(text)
+    pieces: list[str] = []
+    faults: list[Fault] = []
+    secret, end = False, 0
+    for found in _REFERENCE.finditer(text):
+        pieces.append(text[end : found.start()])
+        end = found.end()
+        if found[1] is None:
+            pieces.append("${")
+            continue
+        try:
+            value, from_outside = _filled(found, environment, folders)
+        except _Refused as problem:
+            faults.append(Fault(found.start(), problem.message, problem.suggestion))
+            continue
+        pieces.append(value)
+        secret = secret or from_outside
+    pieces.append(text[end:])
+    return Expanded("".join(pieces), secret, tuple(faults))
+
+
+def _filled(
+    found: re.Match[str], environment: Mapping[str, str], folders: Sequence[Path]
+) -> tuple[str, bool]:
+    inside, closing = found[1], found[2]
+    if not closing:
+        raise _Refused('"${" without its "}"', "write $${ for a literal ${")
+    if inside.startswith("file:"):
+        return _file_text(inside.removeprefix("file:").strip(), folders), True
+    if "${" in inside:
+        raise _Refused("a ${…} inside a ${…}", "set one variable to the whole value")
+    variable = _VARIABLE.fullmatch(inside)
+    if variable is None:
+        raise _Refused(
+            f'"{found[0]}" is no variable', "write ${NAME}, ${NAME:default} or ${file:PATH}"
+        )
+    name, default = variable.groups()
+    if name in environment:
+        return environment[name], True
+    if default is not None:
+        return default, False
+    near = nearest(name, (known for known in environment if known[:1] == name[:1]))
+    meant = f"did you mean ${{{near}}}? otherwise " if near else ""
+    raise _Refused(f"${{{name}}} is not set", f"{meant}export {name} or write ${{{name}:default}}")
+
+
+def _file_text(written: str, folders: Sequence[Path]) -> str:
+    shown = f"${{file:{written}}}"
+    if not written:
+        raise _Refused(f"{shown} names no file", "write ${file:PATH}")
+    for folder in folders:
+        place = folder / written
+        try:
+            if not place.is_file():
+                continue
+            if place.stat().st_size > _LARGEST_FILE:
+                raise _Refused(f"{shown} is larger than 1 MiB", "point it to a file of one value")
+            return place.read_text(encoding="utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise _Refused(f"{shown} is not UTF-8 text", "write the file as UTF-8") from None
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or "not a path"
+            raise _Refused(f"{shown} cannot be read: {reason}", "correct the path") from None
+    tried = " and ".join(dict.fromkeys(shown_path(folder) for folder in folders))
+    raise _Refused(f"{shown}: there is no such file", f"looked in {tried}")

@@ -1,0 +1,122 @@
+"""The kinds of file: which model each has, and which checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.config.app import App
+from headrace.config.checks_app import check_app
+from headrace.config.checks_lake_table import check_lake_table
+from headrace.config.checks_stream import check_stream
+from headrace.config.document import Document, read_document
+from headrace.config.explain import validated
+from headrace.config.lake_table import LakeTable
+from headrace.config.problems import did_you_mean, nearest
+from headrace.config.sheet import Known, Sheet
+from headrace.config.stream import Stream
+from headrace.config.workspace import Catalog, Cluster, Workspace
+from headrace.config.workspace_file import WorkspaceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.config.model import Model
+    from headrace.schema.model import Record
+
+KINDS: dict[str, tuple[type[Model], Callable[[Sheet], dict[str, Record]]]] = {
+    "stream": (Stream, check_stream),
+    "lake_table": (LakeTable, check_lake_table),
+    "app": (App, check_app),
+}
+
+
+@dataclass(slots=True)
+class Examined:
+    """A kind file after all its checks. `config` is None where the file has a problem."""
+
+    document: Document
+    kind: str | None = None
+    config: Model | None = None
+    schemas: dict[str, Record] = field(default_factory=dict)
+
+
+def examine(path: Path, known: Known, expected: str | None = None) -> Examined:
+    """Read a kind file and check all of it; the document has the problems."""
+    document = read_document(path.absolute(), [known.root] if known.root else [])
+    examined = Examined(document)
+    if document.data is None and document.problems:
+        return examined
+    if not isinstance(document.data, dict):
+        document.report((), "expected a mapping (key: value)", "begin with a line kind: …")
+        return examined
+    kind = _kind(document, expected)
+    if kind is None:
+        return examined
+    examined.kind = kind
+    model, check = KINDS[kind]
+    config = validated(document, model)
+    examined.schemas = check(Sheet(document, known))
+    examined.config = None if document.problems else config
+    return examined
+
+
+def _kind(document: Document, expected: str | None) -> str | None:
+    """Return the kind to check the file as; a misspelt one is reported, and taken as meant."""
+    data = document.data if isinstance(document.data, dict) else {}
+    written = data.get("kind")
+    if expected is not None and written != expected and written in KINDS:
+        document.report(("kind",), f'kind is "{written}", expected "{expected}"')
+        return None
+    if written in KINDS:
+        return str(written)
+    if "kind" not in data:
+        kinds = ", ".join(KINDS)
+        document.report((), 'missing key "kind"', f"the kinds are {kinds}")
+    else:
+        shown = document.place(("kind",)).raw or "nothing"
+        document.report(("kind",), f'unknown kind "{shown}"', _kind_advice(document, shown))
+    document.unusable.add(("kind",))
+    return expected or nearest(str(written), KINDS)
+
+
+def _kind_advice(document: Document, written: str) -> str:
+    return did_you_mean("" if document.place(("kind",)).secret else written, KINDS)
+
+
+def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
+    """Read headrace.yaml and check all of it; no workspace where there is a problem."""
+    root = path.parent.absolute()
+    document = read_document(root / path.name)
+    if document.data is None and not document.problems:
+        document.data = {}
+    if document.data is None:
+        return document, None
+    config = validated(document, WorkspaceFile)
+    if document.problems or config is None:
+        return document, None
+    clusters = {
+        name: Cluster(name, one.bootstrap_servers, one.region, one.properties)
+        for name, one in config.clusters.items()
+    }
+    catalogs = {name: Catalog(name, one, root) for name, one in config.catalogs.items()}
+    state_dir = (root / Path(config.state_dir).expanduser()).absolute()
+    return document, Workspace(root, clusters, catalogs, state_dir, config.spark)
+
+
+def known_of(document: Document) -> Known:
+    """Return what headrace.yaml defines by name, as far as it can be read."""
+    return Known(
+        document.path.parent,
+        _defined(document, "clusters"),
+        _defined(document, "catalogs"),
+    )
+
+
+def _defined(document: Document, section: str) -> frozenset[str] | None:
+    data = document.data
+    if not isinstance(data, dict):
+        return None
+    value = data.get(section, {})
+    return frozenset(value) if isinstance(value, dict) else None

@@ -1,0 +1,72 @@
+"""`kind: lake_table`: one topic, landed in one Iceberg table."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from headrace.config.kafka_parts import (
+    OVERRIDES_DOC,
+    Hygiene,
+    KafkaSource,
+    Overrides,
+    QuarantineTopic,
+)
+from headrace.config.model import Model
+from headrace.config.partitioning import PartitionField
+from headrace.config.scalars import Count, KeyName, Name, PlainText, PositiveDuration, Size, Text
+
+
+class Target(Model):
+    """The Iceberg table to write, and how its files shall be."""
+
+    catalog: KeyName = Field(description="A catalog of headrace.yaml.")
+    database: Text = Field(description="The namespace; made if it is not there.")
+    table: Text = Field(description="The table; made if it is not there.")
+    partition_by: tuple[PartitionField, ...] = Field(
+        default=(),
+        description="day(column), hour, month, year, bucket(n, column), truncate(n, column), column.",
+    )
+    target_file_size: Size = Field(
+        default=128 * 2**20, description="How large a data file shall become."
+    )
+    properties: dict[str, PlainText] = Field(
+        default_factory=dict, description="Iceberg table properties, set when the table is made."
+    )
+
+    @property
+    def identifier(self) -> str:
+        """`catalog.database.table`."""
+        return f"{self.catalog}.{self.database}.{self.table}"
+
+
+class Batch(Model):
+    """When a batch is committed: at whichever limit comes first."""
+
+    max_interval: PositiveDuration = Field(
+        default=timedelta(minutes=1), description="The longest time between two commits."
+    )
+    max_rows: Count = Field(default=5_000_000, description="The most rows of one commit.")
+    max_bytes: Size | None = Field(default=None, description="The most bytes of one commit.")
+
+
+class LakeTable(Model):
+    """One topic, landed."""
+
+    kind: Literal["lake_table"] = Field(description="lake_table")
+    name: Name = Field(description="The writer's name; its commits and checkpoints carry it.")
+    source: KafkaSource = Field(description="The topic to read.")
+    hygiene: Hygiene = Field(default_factory=Hygiene, description="What makes a record good.")
+    table: Target = Field(description="The table to write.")
+    batch: Batch = Field(default_factory=Batch, description="When a batch is committed.")
+    schema_evolution: Literal["none", "add_columns", "widen"] = Field(
+        default="none", description="Which changes of the schema the table follows by itself."
+    )
+    overrides: Overrides = Field(default_factory=dict, description=OVERRIDES_DOC)
+
+    @property
+    def quarantine(self) -> QuarantineTopic | None:
+        """Where bad records go, None where they are not kept."""
+        return self.hygiene.quarantine_topic(self.source)

@@ -1,0 +1,118 @@
+"""From files to values: a workspace, and the streams, lake tables and applications in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.config.app import App
+from headrace.config.kinds import check_workspace_file, examine
+from headrace.config.lake_table import LakeTable
+from headrace.config.model import Model
+from headrace.config.problems import in_order
+from headrace.config.sheet import Known, Sheet
+from headrace.config.stream import Stream
+from headrace.config.workspace import FILE_NAME, Workspace
+from headrace.errors import BadConfig, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.config.kinds import Examined
+    from headrace.schema.model import Record
+
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStream:
+    """A stream without mistakes. `schema` is None for format raw and for a registry."""
+
+    config: Stream
+    schema: Record | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLakeTable:
+    """A lake table without mistakes. `schema` is None for format raw and for a registry."""
+
+    config: LakeTable
+    schema: Record | None
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedApp:
+    """An application without mistakes.
+
+    `schemas` has the sources with a schema file, `query` the text of `sql` or `sql_file`.
+    """
+
+    config: App
+    schemas: Mapping[str, Record]
+    query: str | None
+    path: Path
+
+
+def find_workspace(directory: Path | None) -> Path:
+    """Return the folder with headrace.yaml: the one given, else the nearest parent's."""
+    if directory is not None:
+        root = directory.absolute()
+        if not (root / FILE_NAME).is_file():
+            message = f"{directory} has no {FILE_NAME}"
+            raise UsageError(message, f"make a workspace there: headrace init {directory}")
+        return root
+    root_of_here = nearest_workspace(Path.cwd())
+    if root_of_here is None:
+        message = f"no {FILE_NAME} in this folder or in any above it"
+        raise UsageError(
+            message, "make a workspace with headrace init DIR, or name one: --workspace"
+        )
+    return root_of_here
+
+
+def nearest_workspace(folder: Path) -> Path | None:
+    """Return the folder, or the nearest above it, that has headrace.yaml."""
+    absolute = folder.absolute()
+    return next((one for one in (absolute, *absolute.parents) if (one / FILE_NAME).is_file()), None)
+
+
+def load_workspace(directory: Path | None = None) -> Workspace:
+    """Read headrace.yaml; BadConfig has all its problems."""
+    root = find_workspace(directory)
+    document, workspace = check_workspace_file(root / FILE_NAME)
+    if workspace is None:
+        raise BadConfig(in_order(document.problems))
+    return workspace
+
+
+def load_stream(path: Path, workspace: Workspace) -> LoadedStream:
+    """Read a stream; BadConfig has all its problems."""
+    config, examined = _load(path, workspace, "stream", Stream)
+    return LoadedStream(config, examined.schemas.get("source"), examined.document.path)
+
+
+def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:
+    """Read a lake table; BadConfig has all its problems."""
+    config, examined = _load(path, workspace, "lake_table", LakeTable)
+    return LoadedLakeTable(config, examined.schemas.get("source"), examined.document.path)
+
+
+def load_app(path: Path, workspace: Workspace) -> LoadedApp:
+    """Read an application; BadConfig has all its problems."""
+    config, examined = _load(path, workspace, "app", App)
+    query = config.transform.sql
+    if config.transform.sql_file is not None:
+        place = Sheet(examined.document, Known(workspace.root)).find_file("transform", "sql_file")
+        query = place.read_text(encoding="utf-8") if place else None
+    return LoadedApp(config, examined.schemas, query, examined.document.path)
+
+
+def _load(path: Path, workspace: Workspace, kind: str, model: type[M]) -> tuple[M, Examined]:
+    known = Known(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
+    examined = examine(path, known, kind)
+    if not isinstance(examined.config, model):
+        raise BadConfig(in_order(examined.document.problems))
+    return examined.config, examined

@@ -1,0 +1,72 @@
+"""A text that is shown to nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pydantic_core import core_schema
+
+from headrace.config.scalars import scalar_text
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+
+MASK = "***"
+
+
+class Secret:
+    """A text that only `reveal` gives; printed, formatted or serialised it is `***`."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the text itself, for the client that needs it."""
+        return self._value
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Secret:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        # A pickle ends in a checkpoint or on a wire, where nobody masks anything.
+        message = "a Secret is not pickled: reveal() it where it is used"
+        raise TypeError(message)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, _source: object, _handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Accept any plain value of YAML; give `***` to every serialiser."""
+        return core_schema.no_info_plain_validator_function(
+            cls._validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(str),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe what may be written in YAML."""
+        return {"type": ["string", "number", "boolean"]}
+
+    @classmethod
+    def _validate(cls, value: object) -> Secret:
+        return value if isinstance(value, Secret) else cls(scalar_text(value))

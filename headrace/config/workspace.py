@@ -1,0 +1,110 @@
+"""A workspace as values: where it is, and the clusters and catalogs that its files name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.config.problems import did_you_mean
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from headrace.config.secret import Secret
+    from headrace.config.workspace_file import CatalogConfig, SparkConfig
+
+FILE_NAME = "headrace.yaml"
+
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:?][^?]*)(\?.*)?", re.DOTALL)
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kafka cluster. `properties` are librdkafka's, shown to nobody."""
+
+    name: str
+    bootstrap_servers: str
+    region: str | None
+    properties: Mapping[str, Secret]
+
+    def client_properties(self) -> dict[str, str]:
+        """Return what a librdkafka client is made with, secrets revealed."""
+        revealed = {name: value.reveal() for name, value in self.properties.items()}
+        return {"bootstrap.servers": self.bootstrap_servers} | revealed
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """An Iceberg catalog; relative places in it are relative to the workspace."""
+
+    name: str
+    config: CatalogConfig
+    root: Path
+
+    @property
+    def type(self) -> str:
+        """sql, rest, hive or glue."""
+        return self.config.type
+
+    def raw_properties(self) -> dict[str, str]:
+        """Return pyiceberg's properties as written, secrets revealed."""
+        properties = {"type": self.config.type}
+        if self.config.uri is not None:
+            properties["uri"] = self.config.uri.reveal()
+        if self.config.warehouse is not None:
+            properties["warehouse"] = self.config.warehouse
+        return properties | {name: value.reveal() for name, value in self.config.extra.items()}
+
+    def properties(self) -> dict[str, str]:
+        """Return pyiceberg's properties, secrets revealed, relative places made absolute."""
+        properties = self.raw_properties()
+        if "uri" in properties:
+            properties["uri"] = self._absolute_uri(properties["uri"])
+        # A REST catalog's warehouse is a name of its own, not a folder.
+        if "warehouse" in properties and self.config.type in {"sql", "hive"}:
+            properties["warehouse"] = self._absolute_place(properties["warehouse"])
+        return properties
+
+    def _absolute_uri(self, uri: str) -> str:
+        found = _SQLITE.fullmatch(uri)
+        if found is None:
+            return uri
+        return f"{found[1]}{self.root / found[2]}{found[3] or ''}"
+
+    def _absolute_place(self, place: str) -> str:
+        return place if _HAS_SCHEME.match(place) else str(self.root / place)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A folder with headrace.yaml. `root` and `state_dir` are absolute."""
+
+    root: Path
+    clusters: Mapping[str, Cluster]
+    catalogs: Mapping[str, Catalog]
+    state_dir: Path
+    spark: SparkConfig
+
+    def cluster(self, name: str) -> Cluster:
+        """Return the cluster of that name, or say which there are."""
+        return _named(self.clusters, name, "cluster")
+
+    def catalog(self, name: str) -> Catalog:
+        """Return the catalog of that name, or say which there are."""
+        return _named(self.catalogs, name, "catalog")
+
+
+def _named(things: Mapping[str, T], name: str, what: str) -> T:
+    try:
+        return things[name]
+    except KeyError:
+        message = f"{FILE_NAME} defines no {what} {name}"
+        raise UsageError(
+            message, did_you_mean(name, things) or f"define it under {what}s:"
+        ) from None

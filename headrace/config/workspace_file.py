@@ -1,0 +1,62 @@
+"""`headrace.yaml`: the clusters and catalogs that all files of a workspace name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from headrace.config.model import Model
+from headrace.config.scalars import KeyName, PlainText, Text
+from headrace.config.secret import Secret
+
+
+class ClusterConfig(Model):
+    """A Kafka cluster."""
+
+    bootstrap_servers: Text = Field(description="host:port, or several with commas.")
+    region: Text | None = Field(
+        default=None, description="The region of records that do not carry one in a header."
+    )
+    properties: dict[str, Secret] = Field(
+        default_factory=dict, description="librdkafka's settings. Values are never shown."
+    )
+
+
+class CatalogConfig(Model):
+    """An Iceberg catalog, in pyiceberg's words. Further properties are passed on, never shown."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Secret]
+
+    type: Literal["sql", "rest", "hive", "glue"] = Field(description="The kind of catalog.")
+    uri: Secret | None = Field(default=None, description="Its address. Never shown.")
+    warehouse: Text | None = Field(default=None, description="Where its tables lie.")
+
+    @property
+    def extra(self) -> dict[str, Secret]:
+        """The further properties."""
+        return self.__pydantic_extra__
+
+
+class SparkConfig(Model):
+    """How Spark runs."""
+
+    master: Text = Field(default="local[*]", description="Spark's master.")
+    conf: dict[str, PlainText] = Field(default_factory=dict, description="Spark settings.")
+
+
+class WorkspaceFile(Model):
+    """headrace.yaml."""
+
+    clusters: dict[KeyName, ClusterConfig] = Field(
+        default_factory=dict, description="Kafka clusters by name."
+    )
+    catalogs: dict[KeyName, CatalogConfig] = Field(
+        default_factory=dict, description="Iceberg catalogs by name."
+    )
+    state_dir: Text = Field(
+        default=".headrace/state",
+        description="Checkpoints, plans and ledgers; relative to the workspace.",
+    )
+    spark: SparkConfig = Field(default_factory=SparkConfig, description="How Spark runs.")

@@ -1,0 +1,126 @@
+"""A YAML file as text and as a tree of nodes; what is not YAML is said in words."""
+
+from __future__ import annotations
+
+import bisect
+import re
+import warnings
+from typing import TYPE_CHECKING
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
+
+from headrace.config.problems import Problem, nearest, shown_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ruamel.yaml.nodes import Node
+
+
+class NotReadable(Exception):
+    """A file without a tree of nodes, and the one problem that explains it."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class Lines:
+    """Line and column, both from 1, of an index into a text."""
+
+    __slots__ = ("_starts",)
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def place(self, index: int) -> tuple[int, int]:
+        """Return line and column of that character."""
+        line = bisect.bisect_right(self._starts, index)
+        return line, index - self._starts[line - 1] + 1
+
+
+def read_text(path: Path) -> str:
+    """Return the file's text, or say why there is none."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise NotReadable(Problem(path, 1, 1, "there is no such file", _neighbours(path))) from None
+    except IsADirectoryError:
+        advice = "name the YAML file in it"
+        raise NotReadable(Problem(path, 1, 1, "this is a folder, not a file", advice)) from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "not a path"
+        raise NotReadable(Problem(path, 1, 1, f"cannot be read: {reason}")) from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        before = content[: problem.start].decode("utf-8", errors="replace")
+        line, column = Lines(before).place(len(before))
+        raise NotReadable(
+            Problem(path, line, column, "this byte is not UTF-8", "save the file as UTF-8")
+        ) from None
+
+
+def compose(path: Path, text: str) -> Node:
+    """Return the root node of the one document in a text."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            node = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as problem:
+        raise NotReadable(_syntax_problem(path, text, problem)) from None
+    except ReaderError as problem:
+        index = problem.position if isinstance(problem.position, int) else 0
+        line, column = Lines(text).place(index)
+        message = "a control character, which YAML does not allow"
+        raise NotReadable(Problem(path, line, column, message, "remove it")) from None
+    except RecursionError:
+        raise NotReadable(Problem(path, 1, 1, "this is nested too deep")) from None
+    except (YAMLError, ValueError, TypeError, IndexError, KeyError, AttributeError, AssertionError):
+        # ruamel breaks in its own ways over damaged input; for a user it is all one.
+        raise NotReadable(Problem(path, 1, 1, "this is not YAML")) from None
+    if node is None:
+        raise NotReadable(Problem(path, 1, 1, "the file is empty"))
+    return node
+
+
+_WORDS: tuple[tuple[str, str, str], ...] = (
+    (r"found character '\\t'", "a tab, where YAML wants spaces", "indent with spaces"),
+    (r"mapping values are not allowed", "a second key on one line", 'quote a text with ": " in it'),
+    (r"found character '(.)'", "a text may not begin with {0}", "put the text in quotes"),
+    (r"found undefined alias '(.*)'", "*{0} is defined nowhere", "define it before with &{0}"),
+    (r"expected a single document", "a second document", "one file holds one document"),
+    (r"but found another document", "a second document", "one file holds one document"),
+    (r"found unexpected end of stream", "a quote is not closed", "close it"),
+    (r"expected ',' or '[\]}]'", "a , or a closing bracket is missing here", ""),
+    (r"could not find expected ':'", "a key without its colon", "write key: value"),
+    (r"expected <block end>, but", "this line's indentation does not fit those above", ""),
+)
+
+
+def _syntax_problem(path: Path, text: str, problem: MarkedYAMLError) -> Problem:
+    mark = problem.problem_mark or problem.context_mark
+    line, column = Lines(text).place(min(mark.index, len(text))) if mark else (1, 1)
+    said = str(problem.problem or "this is not YAML").splitlines()[0]
+    message, suggestion = f"not YAML: {said}", ""
+    for pattern, words, advice in _WORDS:
+        found = re.search(pattern, said)
+        if found:
+            message = "not YAML: " + words.format(*found.groups())
+            suggestion = advice.format(*found.groups())
+            break
+    lines = text.splitlines()
+    if line <= len(lines) and re.search(r"[{\[,:]\s*\$\{", lines[line - 1]):
+        suggestion = 'inside { } and [ ] write "${VAR}" with quotes'
+    return Problem(path, line, column, message, suggestion)
+
+
+def _neighbours(path: Path) -> str:
+    try:
+        names = [one.name for one in path.parent.iterdir() if one.suffix in {".yaml", ".yml"}]
+    except (OSError, ValueError):
+        return ""
+    near = nearest(path.name, names)
+    return f'did you mean "{shown_path(path.parent / near)}"?' if near else ""

@@ -1,0 +1,114 @@
+"""The columns that an expression may name, and what was probably meant by one that is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.config.problems import did_you_mean
+from headrace.contract import METADATA_FIELD
+from headrace.schema.model import Array, Field, Map, Primitive, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.schema.model import Type
+
+# What a topic of format raw gives.
+RAW = Record(
+    "headrace.Raw",
+    (Field("key", Primitive.BYTES, nullable=True), Field("value", Primitive.BYTES, nullable=True)),
+)
+
+
+# The step of `a[0]` and `m['k']`.
+ITEM = "[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A column that is there. `type` is None where the schema does not tell."""
+
+    type: Type | None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A column that is not there; `part` is the index of the first name that leads nowhere."""
+
+    message: str
+    suggestion: str
+    part: int
+
+
+class Columns:
+    """The columns of one schema and the metadata struct. A schema of None allows any column."""
+
+    __slots__ = ("_all", "record")
+
+    def __init__(self, record: Record | None) -> None:
+        self.record = record
+        own = () if record is None else record.fields
+        self._all = Record("row", (*own, METADATA_FIELD))
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The stream's own columns in order, None where they are not known."""
+        return None if self.record is None else tuple(field.name for field in self.record.fields)
+
+    def find(self, parts: Sequence[str]) -> Found | Missing:
+        """Look up `a.b.c`, without regard to case, through records, arrays and maps."""
+        first = self._all.field(parts[0])
+        if first is None:
+            if self.record is None:
+                return Found(None)
+            return self._missing(parts, 0)
+        here: Type | None = first.type
+        for number, part in enumerate(parts[1:], start=1):
+            if part == ITEM:
+                if not isinstance(here, Array | Map):
+                    return Found(None)
+                here = here.item if isinstance(here, Array) else here.value
+                continue
+            while isinstance(here, Array):
+                here = here.item
+            if isinstance(here, Map):
+                here = here.value
+                continue
+            field = here.field(part) if isinstance(here, Record) else None
+            if field is None:
+                return self._missing(parts, number)
+            here = field.type
+        return Found(here)
+
+    def _missing(self, parts: Sequence[str], number: int) -> Missing:
+        name = ".".join(parts).replace(f".{ITEM}", ITEM)
+        if number and not self._has_fields(parts[:number]):
+            above = ".".join(parts[:number])
+            return Missing(f'unknown column "{name}"', f'"{above}" has no fields', number)
+        known = self.dotted()
+        if number:
+            prefix = ".".join(parts[:number]).casefold() + "."
+            known = [one for one in known if one.casefold().startswith(prefix)]
+        return Missing(f'unknown column "{name}"', did_you_mean(name, known), number)
+
+    def _has_fields(self, parts: Sequence[str]) -> bool:
+        found = self.find(parts)
+        here = found.type if isinstance(found, Found) else None
+        while isinstance(here, Array):
+            here = here.item
+        return isinstance(here, Record)
+
+    def dotted(self) -> list[str]:
+        """Return the name of every column and every field in it, `a.b.c`."""
+        return list(_dotted(self._all, "", 0))
+
+
+def _dotted(record: Record, prefix: str, depth: int) -> Iterator[str]:
+    for field in record.fields:
+        yield prefix + field.name
+        inner: Type = field.type
+        while isinstance(inner, Array):
+            inner = inner.item
+        if isinstance(inner, Record) and depth < 6:
+            yield from _dotted(inner, f"{prefix}{field.name}.", depth + 1)

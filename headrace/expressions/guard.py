@@ -1,0 +1,147 @@
+"""What the text of an expression may hold, whatever a parser makes of it.
+
+Spark parses the original text once more. So names of functions are looked for in the text, where
+no rewriting by another parser can hide one.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from headrace.config.problems import did_you_mean, nearest
+from headrace.expressions.columns import Found
+from headrace.expressions.functions import ALLOWED, BARE_CALLS, KEYWORDS, REFUSED
+from headrace.expressions.problem import ExpressionProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.expressions.columns import Columns
+    from headrace.expressions.tokens import Token
+
+LONGEST = 20_000
+DEEPEST = 40
+
+_SIGNS = set("()[],.+-*/%<>=!&|^~") | {"->", "::"}
+_WHY_NOT = {
+    ";": ("one expression, not several statements", "remove the ;"),
+    "?": ("a placeholder has no value here", "write the value itself"),
+    "{": ("a placeholder has no value here", "write the value itself"),
+    "}": ("a placeholder has no value here", "write the value itself"),
+    "$": ("a placeholder has no value here", "write the value itself"),
+    "@": ("a placeholder has no value here", "write the value itself"),
+    ":": ("a placeholder has no value here", "write the value itself"),
+    "'": ("a quote is not closed", "close it with '"),
+    '"': ("a quote is not closed", 'close it with "'),
+    "`": ("a quote is not closed", "close it with `"),
+}
+
+
+def unreadable(text: str, tokens: Sequence[Token]) -> list[ExpressionProblem]:
+    """Return why the text should not be given to a parser at all, nothing where it may."""
+    if len(text) > LONGEST:
+        return [ExpressionProblem(f"longer than {LONGEST} characters", "split it up", 0)]
+    if not tokens:
+        return [ExpressionProblem("there is no expression", None, 0)]
+    # Spark fills in ${…} anywhere in SQL, inside strings too, and after every check.
+    if "${" in text:
+        return [
+            ExpressionProblem(
+                "Spark would fill in ${…} here, even within quotes",
+                "write it apart",
+                text.index("${"),
+            )
+        ]
+    return [*_signs(tokens), *_depth(tokens)]
+
+
+def _signs(tokens: Sequence[Token]) -> Iterator[ExpressionProblem]:
+    for number, token in enumerate(tokens):
+        if token.kind == "comment":
+            yield ExpressionProblem(
+                "a comment inside the expression", "write it as a YAML comment, # …", token.start
+            )
+            return
+        if token.kind != "sign" or token.text in _SIGNS:
+            continue
+        # struct<a: int> in a cast
+        if token.text == ":" and number and tokens[number - 1].is_name and _in_type(tokens, number):
+            continue
+        said = f'"{token.text}" is no sign of SQL' if token.text.isprintable() else "a strange sign"
+        message, advice = _WHY_NOT.get(token.text, (said, "put a name with it in `backquotes`"))
+        yield ExpressionProblem(message, advice, token.start)
+        return
+
+
+def _in_type(tokens: Sequence[Token], number: int) -> bool:
+    before = [token.text.casefold() for token in tokens[:number]]
+    return any(pair == ("struct", "<") for pair in pairwise(before))
+
+
+def _depth(tokens: Sequence[Token]) -> Iterator[ExpressionProblem]:
+    depth = 0
+    for token in tokens:
+        if token.text in {"(", "["} or token.name in {"case", "not"}:
+            depth += 1
+        elif token.text in {")", "]"} or token.name == "end":
+            depth -= 1
+        if depth > DEEPEST:
+            yield ExpressionProblem("nested too deep", "split it up", token.start)
+            return
+
+
+def bad_calls(tokens: Sequence[Token], columns: Columns) -> Iterator[ExpressionProblem]:
+    """Give each call of a function that is not allowed."""
+    following: list[Token | None] = [*tokens[1:], None]
+    for number, (token, after) in enumerate(zip(tokens, following, strict=True)):
+        before = tokens[number - 1] if number else None
+        opens = after is not None and after.text == "("
+        if opens and token.is_name:
+            problem = _call(token, before)
+        elif opens and (token.kind == "text" or token.text in {")", "]"}):
+            problem = ExpressionProblem("this is called, and is no function", None, token.start)
+        elif token.is_name and (before is None or before.text != "."):
+            problem = _bare(token, columns)
+        else:
+            problem = None
+        if problem is not None:
+            yield problem
+
+
+def _call(token: Token, before: Token | None) -> ExpressionProblem | None:
+    name = token.name
+    if before is not None and before.text == ".":
+        message = f'"{token.text}" is called through a prefix, and could be any function'
+        return ExpressionProblem(message, f"write {name}(…) alone", token.start)
+    if token.kind == "word" and name in KEYWORDS:
+        return None
+    # `like any (…)` asks about a list; any(…) alone is an aggregate
+    is_list = before is not None and before.name in {"like", "ilike"}
+    if name in ALLOWED or (name in {"any", "all", "some"} and is_list):
+        return None
+    if name in REFUSED:
+        reason, advice = REFUSED[name]
+        return ExpressionProblem(f"{name}() is not allowed: {reason}", advice, token.start)
+    if name == "over":
+        message = "a window needs several records, and an expression sees one at a time"
+        return ExpressionProblem(message, "use an application (kind: app)", token.start)
+    message = f"{name}() is not among the functions that are allowed"
+    near = nearest(name, ALLOWED)
+    return ExpressionProblem(message, did_you_mean(name, [near]) if near else None, token.start)
+
+
+def _bare(token: Token, columns: Columns) -> ExpressionProblem | None:
+    name = token.name
+    is_column = columns.record is not None and isinstance(columns.find([name]), Found)
+    if is_column:
+        return None
+    if name in BARE_CALLS:
+        reason, advice = REFUSED.get(name, ("it calls a function of Spark", ""))
+        return ExpressionProblem(f"{name} is not allowed: {reason}", advice, token.start)
+    if token.kind == "word" and name in {"select", "tablesample", "lateral", "using"}:
+        message = f"{name.upper()} makes a query of it, and this is one expression"
+        return ExpressionProblem(
+            message, "join and select in an application (kind: app)", token.start
+        )
+    return None

@@ -1,0 +1,194 @@
+"""A projection's items: which column each becomes, and by which expression."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.config.problems import did_you_mean
+from headrace.expressions.analysis import analyse
+from headrace.expressions.columns import Columns, Missing
+from headrace.expressions.functions import BARE_CALLS
+from headrace.expressions.problem import ExpressionProblem
+from headrace.expressions.tokens import tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlglot import exp
+
+    from headrace.expressions.tokens import Token
+    from headrace.schema.model import Record
+
+_PLAIN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
+_WORDS_OF_SQL = BARE_CALLS | {"null", "true", "false", "case", "not", "interval", "select"}
+
+
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """A column of the output. An item `*` over unknown columns stays `*` in both."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    projected: tuple[Projected, ...] = ()
+    problems: tuple[ExpressionProblem, ...] = ()
+
+
+def check_projection(
+    items: Sequence[str], schema: Record | None
+) -> tuple[list[Projected], list[tuple[int, ExpressionProblem]]]:
+    """Return the output's columns, and what is wrong with which item."""
+    columns = Columns(schema)
+    projected: list[Projected] = []
+    problems: list[tuple[int, ExpressionProblem]] = []
+    taken: dict[str, int] = {}
+    for number, text in enumerate(items):
+        item = _item(text, columns)
+        problems += [(number, problem) for problem in item.problems]
+        for one in item.projected:
+            folded = one.name.casefold()
+            if folded in taken and one.name != "*":
+                message = f'two columns of the name "{one.name}"'
+                advice = f'give it another name: "{_shown(one.expression)} AS …"'
+                problems.append((number, ExpressionProblem(message, advice, 0)))
+                continue
+            taken[folded] = number
+            projected.append(one)
+    return projected, problems
+
+
+def _shown(expression: str) -> str:
+    return expression if len(expression) <= 40 else f"{expression[:37]}…"
+
+
+def _item(text: str, columns: Columns) -> _Item:
+    plain = _PLAIN.fullmatch(text)
+    if plain and plain[1].casefold() not in _WORDS_OF_SQL:
+        return _column(plain[1], text.index(plain[1]), columns)
+    tokens = tokens_of(text)
+    if tokens and tokens[0].text == "*":
+        return _star(text, tokens, columns)
+    parsed, problems = analyse(text, columns)
+    if parsed is None:
+        return _Item(problems=tuple(problems))
+    return _named(text, tokens, parsed, problems, columns)
+
+
+def _column(name: str, offset: int, columns: Columns) -> _Item:
+    found = columns.find([name])
+    if isinstance(found, Missing):
+        problem = ExpressionProblem(found.message, found.suggestion or None, offset)
+        return _Item(problems=(problem,))
+    return _Item((Projected(name, name),))
+
+
+def _named(
+    text: str,
+    tokens: list[Token],
+    parsed: exp.Expr,
+    problems: list[ExpressionProblem],
+    columns: Columns,
+) -> _Item:
+    from sqlglot import exp  # noqa: PLC0415 - as in check
+
+    from headrace.expressions.tree import forbidden, unknown_columns  # noqa: PLC0415 - as in check
+
+    is_aliased = isinstance(parsed, exp.Alias)
+    inner = parsed.this if is_aliased else parsed
+    wrong_shape = () if problems else forbidden(inner)
+    problems = [*problems, *wrong_shape, *unknown_columns(inner, columns)]
+    if is_aliased:
+        name, expression, problem = _without_alias(text, tokens, parsed)
+    else:
+        name, expression = _own_name(inner), text.strip()
+        problem = None if name or problems else _nameless(text, tokens)
+    problems += [problem] if problem else []
+    if problems:
+        return _Item(problems=tuple(problems))
+    return _Item((Projected(name, expression),))
+
+
+def _without_alias(
+    text: str, tokens: list[Token], parsed: exp.Expr
+) -> tuple[str, str, ExpressionProblem | None]:
+    alias = tokens[-1]
+    name = alias.text[1:-1].replace("``", "`") if alias.kind == "quoted" else alias.text
+    if not alias.is_name or name != parsed.alias or not name:
+        return (
+            "",
+            "",
+            ExpressionProblem("the name after AS is not clear", "name it last", alias.start),
+        )
+    end = alias.start
+    if len(tokens) > 1 and tokens[-2].name == "as" and tokens[-2].kind == "word":
+        end = tokens[-2].start
+    return name, text[:end].strip(), None
+
+
+def _own_name(node: exp.Expr) -> str:
+    """Return the last name of `a.b.c`, nothing for what is computed."""
+    from sqlglot import exp  # noqa: PLC0415 - as in check
+
+    if isinstance(node, exp.Column):
+        return str(node.name)
+    here = node
+    while isinstance(here, exp.Dot) and isinstance(here.expression, exp.Identifier):
+        here = here.this
+    return str(node.expression.name) if isinstance(here, exp.Column) and here is not node else ""
+
+
+def _nameless(text: str, tokens: list[Token]) -> ExpressionProblem:
+    names = [token.name for token in tokens if token.kind in {"word", "quoted"}]
+    guess = names[-1] if names and re.fullmatch(r"[a-z_]\w*", names[-1]) else "name"
+    advice = f'write "{_shown(text.strip())} AS {guess}"'
+    return ExpressionProblem("a computed column needs a name", advice, tokens[0].start)
+
+
+def _star(text: str, tokens: list[Token], columns: Columns) -> _Item:
+    """Expand `*` and `* EXCEPT (a, b)` to the stream's own columns."""
+    dropped, problem = _dropped(tokens)
+    if problem is not None:
+        return _Item(problems=(problem,))
+    if columns.names is None:
+        return _Item((Projected("*", text.strip()),))
+    known = {name.casefold() for name in columns.names}
+    unknown = [token for token in dropped if token.name not in known]
+    if unknown:
+        return _Item(
+            problems=tuple(
+                ExpressionProblem(
+                    f'unknown column "{token.text}"',
+                    did_you_mean(token.text.strip("`"), columns.names) or None,
+                    token.start,
+                )
+                for token in unknown
+            )
+        )
+    gone = {token.name for token in dropped}
+    kept = [name for name in columns.names if name.casefold() not in gone]
+    if not kept:
+        return _Item(problems=(ExpressionProblem("no column is left", None, tokens[0].start),))
+    return _Item(tuple(Projected(name, f"`{name.replace('`', '``')}`") for name in kept))
+
+
+def _dropped(tokens: list[Token]) -> tuple[list[Token], ExpressionProblem | None]:
+    if len(tokens) == 1:
+        return [], None
+    inside = tokens[3:-1]
+    names, commas = inside[::2], inside[1::2]
+    is_except = (
+        [token.name for token in tokens[1:3]] == ["except", "("]
+        and tokens[-1].text == ")"
+        and all(token.is_name for token in names)
+        and all(token.text == "," for token in commas)
+        and len(names) == len(commas) + 1
+    )
+    if is_except:
+        return names, None
+    message = "* stands alone, or as * EXCEPT (a, b)"
+    return [], ExpressionProblem(message, None, tokens[1].start)
