@@ -17,9 +17,9 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs forget OffsetSpec
     AdminClient,
-    OffsetSpec,  # type: ignore[attr-defined]  # it is exported, but its stubs do not say so
+    OffsetSpec,
 )
 from confluent_kafka.cimpl import NewTopic
 

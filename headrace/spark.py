@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from headrace.jars.cache import ensure
 from headrace.java import java
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -37,6 +38,18 @@ appender.console.layout.pattern = %d %p %c{1} %m%n%ex
 rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
 """
+
+
+@contextlib.contextmanager
+def session(
+    workspace: Workspace, name: str, conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """Hold a session for the length of a command."""
+    spark = start_session(workspace, name, conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
 def start_session(

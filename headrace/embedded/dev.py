@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 from dataclasses import dataclass
@@ -15,14 +14,12 @@ from headrace.config.secret import Secret
 from headrace.config.workspace import Catalog
 from headrace.config.workspace_file import CatalogConfig
 from headrace.embedded.broker import Broker, BrokerOptions, is_taken
-from headrace.errors import Terminal
 from headrace.iceberg import open_catalog, sqlite_file
+from headrace.locks import describe, hold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
-    from typing import TextIO
 
     from headrace.config.workspace import Workspace
 
@@ -38,16 +35,6 @@ class DevOptions:
 
     ports: tuple[int, ...] = ()
     ephemeral: bool = False
-
-
-class AlreadyRunning(Terminal):
-    """A second stack over the same state."""
-
-    def __init__(self, holder: str, folder: Path) -> None:
-        super().__init__(
-            f"headrace dev already runs on {folder} ({holder})",
-            "use that one, stop it, or start another with --ephemeral",
-        )
 
 
 class DevStack:
@@ -68,15 +55,14 @@ class DevStack:
             self.state.mkdir(parents=True, exist_ok=True)
             if self.ephemeral:
                 stack.callback(shutil.rmtree, self.state, ignore_errors=True)
-            lock = stack.enter_context(_lock(self.state / "dev.lock"))
+            what = f"headrace dev on {self.state}"
+            advice = "use that one, stop it, or start another with --ephemeral"
+            lock = stack.enter_context(hold(self.state / "dev.lock", what, advice))
             for catalog in self.catalogs:
                 open_catalog(catalog).list_namespaces()
             self.broker = Broker(self.state / "broker", BrokerOptions(ports=self._choose_ports()))
             stack.enter_context(self.broker)
-            lock.seek(0)
-            lock.truncate()
-            lock.write(f"pid {os.getpid()}, Kafka at {self.broker.bootstrap_servers}")
-            lock.flush()
+            describe(lock, f"pid {os.getpid()}, Kafka at {self.broker.bootstrap_servers}")
             self._stack = stack.pop_all()
         return self
 
@@ -125,18 +111,6 @@ def _embedded_catalogs(workspace: Workspace | None, state: Path) -> tuple[Catalo
         warehouse=str(state / "warehouse"),
     )
     return (Catalog("lake", config, state.parent),)
-
-
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[TextIO]:
-    """Hold the state for this process alone; the kernel lets go of it however we end."""
-    with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            raise AlreadyRunning(file.read() or "still starting", path.parent) from None
-        yield file
 
 
 def _clear_ephemeral(state: Path) -> None:

@@ -1,0 +1,50 @@
+"""Replayed rows as JSON Lines: one file per step, each there only when it is whole."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from backfill.rows import as_json_line
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+CERTIFICATE = "certificate.json"
+
+
+class JsonlFolder:
+    """A folder that takes one replay."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(
+                f"{folder} is not an empty folder", "name a new one: replays are not mixed"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def write_step(
+        self, step: int, source: str, batches: Iterable[Iterable[dict[str, object]]]
+    ) -> int:
+        """Write the rows of one step; returns how many."""
+        rows = 0
+        target = self.folder / f"step-{step:06d}.jsonl"
+        temporary = target.with_suffix(".part")
+        with temporary.open("w", encoding="utf-8") as file:
+            for batch in batches:
+                for row in batch:
+                    file.write(as_json_line(row, step, source))
+                    rows += 1
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        return rows
+
+    def write_certificate(self, text: str) -> None:
+        """Write the certificate, last of all."""
+        temporary = self.folder / f"{CERTIFICATE}.part"
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self.folder / CERTIFICATE)

@@ -1,0 +1,36 @@
+"""Showing how far a replay is: a bar for a person, nothing for a pipe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from headrace.times import format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill.replay import Progress as Position
+
+
+def follow(positions: Iterable[Position]) -> None:
+    """Walk a replay to its end, showing each step on stderr."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows {task.fields[rows]:,}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("replay", total=None, rows=0)
+        for position in positions:
+            bar.update(
+                task,
+                total=position.steps,
+                completed=position.step,
+                rows=position.rows,
+                description=f"replay, at {format_time_us(position.frontier_us)}",
+            )

@@ -1,0 +1,46 @@
+"""`headrace produce`: sends records from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rich_click as click
+
+from headrace.cli.command import log_option, workspace_option
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@click.option("--cluster", required=True, help="A cluster of headrace.yaml.")
+@click.option("--topic", required=True, help="The topic; made where it is missing.")
+@click.option(
+    "--envelope",
+    is_flag=True,
+    help="Each line is an object with key, value, headers and timestamp around the record.",
+)
+@workspace_option
+@log_option
+def produce(
+    files: tuple[Path, ...],
+    cluster: str,
+    topic: str,
+    *,
+    envelope: bool,
+    workspace_dir: Path | None,
+) -> None:
+    """Send records from JSON Lines files, or from stdin (-), to a topic.
+
+    Without --envelope a line is a record's value, sent as it stands. With it, a line is an
+    object like {"key": "u1", "value": {…}, "headers": {"region": "eu"}, "timestamp": 1772323200000};
+    a value or key that is a text is sent as that text, anything else as JSON, null as null. The
+    timestamp is in milliseconds of the epoch, or ISO-8601. Each record is acknowledged by the
+    cluster before the command ends; a line that cannot be sent stops it with the line's number.
+    """
+    from headrace.config.load import load_workspace
+    from headrace.log import configure_logging
+    from headrace.produce import send_files
+
+    configure_logging()
+    workspace = load_workspace(workspace_dir)
+    sent = send_files(files or (Path("-"),), workspace.cluster(cluster), topic, envelope=envelope)
+    click.echo(f"{sent:,} records sent to {topic}")

@@ -1,0 +1,118 @@
+"""From Kafka's own columns to the stream's: decoded, with `__metadata__`, mistakes named.
+
+The one way in for every stage, so that a record looks the same wherever it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+from pyspark.sql import types as T  # noqa: N812 - as above
+
+from headrace.contract import METADATA, REGION_HEADER
+from headrace.errors import Terminal
+from headrace.formats.json_check import first_problem
+from headrace.formats.json_types import from_json_value, json_struct
+from headrace.schema.model import Field, Primitive, Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from headrace.config.kafka_parts import Hygiene
+
+RAW: Final = "__raw__"
+ERROR: Final = "__error__"
+_PARSED: Final = "__parsed__"
+_CORRUPT: Final = "__corrupt__"
+
+RAW_SCHEMA = Record(
+    "headrace.Raw",
+    (
+        Field("key", Primitive.BYTES, nullable=True),
+        Field("value", Primitive.BYTES, nullable=True),
+    ),
+)
+
+
+def decode(kafka: DataFrame, schema: Record | None, form: str, region: str | None) -> DataFrame:
+    """Return the stream's columns, `__metadata__`, `__raw__` as it came, and `__error__`.
+
+    `__error__` says in a sentence why a record is none of this schema's; null in a good one.
+    """
+    raw = kafka.select(
+        F.struct("key", "value", "headers", "topic", "partition", "offset", "timestamp").alias(RAW)
+    )
+    metadata = metadata_column(region).alias(METADATA)
+    if form == "raw":
+        good = F.lit(None).cast("string").alias(ERROR)
+        return raw.select(f"{RAW}.key", f"{RAW}.value", metadata, RAW, good)
+    if form != "json" or schema is None:
+        raise Terminal(f"values of format {form} are not read here", "json and raw are")
+    parsed = raw.withColumn(_PARSED, _parse_json(F.col(f"{RAW}.value"), schema))
+    columns = [_column(F.col(_PARSED)[field.name], field) for field in schema.fields]
+    return parsed.select(*columns, metadata, RAW, _error(schema).alias(ERROR))
+
+
+def metadata_column(region: str | None) -> Column:
+    """Return the metadata struct of a record as Kafka gave it."""
+    in_header = F.filter(f"{RAW}.headers", lambda header: header["key"] == F.lit(REGION_HEADER))
+    named = F.get(in_header, F.lit(0))["value"].cast("string")
+    return F.struct(
+        F.col(f"{RAW}.timestamp").alias("kafka_ingestion_ts"),
+        F.col(f"{RAW}.topic").alias("topic"),
+        F.col(f"{RAW}.partition").alias("partition"),
+        F.col(f"{RAW}.offset").alias("offset"),
+        F.coalesce(named, F.lit(region).cast("string")).alias("region"),
+    )
+
+
+def add_hygiene(decoded: DataFrame, hygiene: Hygiene) -> DataFrame:
+    """Name also what is not as the stream wants its records."""
+    problems = [F.col(ERROR)]
+    problems += [
+        F.when(F.col(column).isNull(), F.lit(f"{column} is required and missing"))
+        for column in hygiene.required
+    ]
+    if hygiene.max_future_skew is not None:
+        ahead = F.unix_seconds(F.col(f"{RAW}.timestamp")) - F.unix_seconds(F.current_timestamp())
+        limit_s = int(hygiene.max_future_skew.total_seconds())
+        text = F.lit(f"its timestamp is more than {limit_s} s ahead of the clock")
+        problems.append(F.when(ahead > limit_s, text))
+    return decoded.withColumn(ERROR, F.coalesce(*problems))
+
+
+def _parse_json(value: Column, schema: Record) -> Column:
+    fields = json_struct(schema).fields
+    with_corrupt = T.StructType([*fields, T.StructField(_CORRUPT, T.StringType())])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    return F.from_json(value.cast("string"), with_corrupt, options)
+
+
+def _column(parsed: Column, field: Field) -> Column:
+    value = from_json_value(parsed, field.type)
+    if field.default is not None and not field.nullable:
+        only = replace(field, name="v")
+        whole = F.from_json(F.lit(f'{{"v":{field.default}}}'), json_struct(Record("", (only,))))
+        default = whole["v"]
+        value = F.coalesce(value, from_json_value(default, field.type))
+    return value.alias(field.name)
+
+
+def _error(schema: Record) -> Column:
+    value = F.col(f"{RAW}.value")
+    text = value.cast("string")
+    # A list or a text is JSON too, and Spark would take the first record out of a list.
+    is_object = F.btrim(text, F.lit(" \t\r\n")).rlike(r"(?s)^\{.*\}$")
+    is_json = F.try_parse_json(text).isNotNull()
+    return (
+        F.when(value.isNull(), F.lit("the record has no value"))
+        .when(~F.is_valid_utf8(text), F.lit("the value is not UTF-8"))
+        .when(~is_object | (F.col(_PARSED)[_CORRUPT].isNotNull() & ~is_json), "not a JSON object")
+        .when(
+            F.col(_PARSED)[_CORRUPT].isNotNull(),
+            F.lit("a field has another type than the schema says"),
+        )
+        .otherwise(first_problem(F.col(_PARSED), schema))
+    )

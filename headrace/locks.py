@@ -1,0 +1,44 @@
+"""One owner at a time for a piece of state; the kernel lets go however the owner ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import TextIO
+
+
+class AlreadyHeld(Terminal):
+    """State that another process works on."""
+
+    def __init__(self, what: str, holder: str, advice: str) -> None:
+        super().__init__(f"{what} already runs ({holder})", advice)
+
+
+@contextlib.contextmanager
+def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
+    """Hold a lock file; whoever comes second is told who holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            raise AlreadyHeld(what, file.read() or "it is just starting", advice) from None
+        describe(file, f"pid {os.getpid()}")
+        yield file
+
+
+def describe(held: TextIO, text: str) -> None:
+    """Say in the lock file who holds it."""
+    held.seek(0)
+    held.truncate()
+    held.write(text)
+    held.flush()

@@ -1,0 +1,125 @@
+"""From lines of JSON to records of a topic."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from headrace.errors import HeadraceError, Terminal
+from headrace.kafka import KafkaCluster, Record, Sender
+from headrace.times import parse_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from headrace.config.workspace import Cluster
+
+ENVELOPE_KEYS: Final = frozenset({"key", "value", "headers", "timestamp"})
+SHOW_EVERY: Final = 1000
+
+
+class BadLine(Terminal):
+    """A line that is no record."""
+
+    def __init__(self, file: str, number: int, reason: str) -> None:
+        super().__init__(f"{file}:{number}: {reason}", "the lines before it were sent")
+
+
+def send_files(files: Sequence[Path], cluster: Cluster, topic: str, *, envelope: bool) -> int:
+    """Send every line of the files; returns how many records the cluster acknowledged."""
+    for file in files:
+        if str(file) != "-" and not file.is_file():
+            raise Terminal(f"{file} is no file", "name a JSON Lines file, or - for stdin")
+    KafkaCluster(cluster).ensure_topic(topic)
+    sender = Sender(cluster, topic)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"sending to {topic}")
+        try:
+            for sent, record in enumerate(read_records(files, envelope=envelope), start=1):
+                sender.send(record)
+                if sent % SHOW_EVERY == 0:
+                    bar.update(task, description=f"{sent:,} records sent to {topic}")
+        finally:
+            # What was handed over before a bad line still has to arrive.
+            sender.close()
+    return sender.delivered
+
+
+def read_records(files: Sequence[Path], *, envelope: bool) -> Iterator[Record]:
+    """Read the records of all files, in order; an empty line is none."""
+    for file in files:
+        name = "stdin" if str(file) == "-" else str(file)
+        with _open(file) as lines:
+            for number, line in enumerate(lines, start=1):
+                text = line.rstrip(b"\r\n")
+                if not text.strip():
+                    continue
+                try:
+                    yield _unwrap(text) if envelope else Record(text)
+                except (ValueError, TypeError, HeadraceError) as problem:
+                    raise BadLine(name, number, str(problem).splitlines()[0]) from None
+
+
+def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
+    if str(file) == "-":
+        return contextlib.nullcontext(sys.stdin.buffer)
+    return file.open("rb")
+
+
+def _unwrap(line: bytes) -> Record:
+    whole = json.loads(line)
+    if not isinstance(whole, dict) or "value" not in whole:
+        raise ValueError('with --envelope a line is an object with "value"')
+    unknown = sorted(set(whole) - ENVELOPE_KEYS)
+    if unknown:
+        raise ValueError(
+            f"the envelope has no {unknown[0]}; it has {', '.join(sorted(ENVELOPE_KEYS))}"
+        )
+    return Record(
+        value=_as_bytes(whole["value"]),
+        key=_as_bytes(whole.get("key")),
+        headers=_headers(whole.get("headers")),
+        timestamp_ms=_timestamp_ms(whole.get("timestamp")),
+    )
+
+
+def _as_bytes(value: object) -> bytes | None:
+    """Return a text as it is, anything else as JSON, null as null."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _headers(headers: object) -> tuple[tuple[str, bytes | None], ...]:
+    if headers is None:
+        return ()
+    if isinstance(headers, dict):
+        return tuple((name, _as_bytes(value)) for name, value in headers.items())
+    if isinstance(headers, list) and all(
+        isinstance(one, list) and len(one) == 2 for one in headers
+    ):
+        return tuple((str(name), _as_bytes(value)) for name, value in headers)
+    raise ValueError("headers are an object, or a list of [name, value]")
+
+
+def _timestamp_ms(timestamp: object) -> int | None:
+    if timestamp is None:
+        return None
+    if isinstance(timestamp, str):
+        millis = parse_time_us(timestamp) // 1000
+    elif isinstance(timestamp, int) and not isinstance(timestamp, bool):
+        millis = timestamp
+    else:
+        raise TypeError("timestamp is a number of milliseconds, or ISO-8601")
+    if millis <= 0:
+        raise ValueError("Kafka's clients take no timestamp at or before 1970-01-01T00:00:00Z")
+    return millis

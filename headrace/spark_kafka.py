@@ -1,0 +1,57 @@
+"""Kafka as Spark reads and writes it: the options, made from a cluster of the workspace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.kafka_settings import java_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.config.workspace import Cluster
+
+
+def spark_options(cluster: Cluster) -> dict[str, str]:
+    """Return a cluster's settings as options of Spark's Kafka connector."""
+    settings = java_settings(cluster.client_properties())
+    return {f"kafka.{name}": value for name, value in settings.items()}
+
+
+def read_topics(
+    spark: SparkSession,
+    cluster: Cluster,
+    topics: Sequence[str],
+    starting_offsets: str = "earliest",
+    max_rows: int | None = None,
+) -> DataFrame:
+    """Return a stream over topics with Kafka's own columns, headers included."""
+    reader = (
+        spark.readStream.format("kafka")
+        .options(**spark_options(cluster))
+        .option("subscribe", ",".join(topics))
+        .option("startingOffsets", starting_offsets)
+        .option("includeHeaders", "true")
+        # Records that retention took before we read them are a loss, and are said to be one.
+        .option("failOnDataLoss", "true")
+    )
+    if max_rows is not None:
+        reader = reader.option("maxOffsetsPerTrigger", max_rows)
+    return reader.load()
+
+
+def write_topic(records: DataFrame, cluster: Cluster, topic: str) -> None:
+    """Write a batch of key, value and headers to one topic, acknowledged by all replicas."""
+    (
+        records.write.format("kafka")
+        .options(**spark_options(cluster))
+        .option("kafka.acks", "all")
+        .option("kafka.compression.type", "lz4")
+        .option("kafka.linger.ms", "20")
+        .option("kafka.batch.size", str(256 * 1024))
+        .option("includeHeaders", "true")
+        .option("topic", topic)
+        .save()
+    )

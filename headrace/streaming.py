@@ -1,0 +1,138 @@
+"""Running streaming queries to their end: all that is there now, or until asked to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from headrace.errors import HeadraceError, Terminal, Transient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import timedelta
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from headrace.signals import Drain
+
+CHECK_EVERY_S = 0.2
+COMMIT_LIMIT_S = 30.0
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One query: rows in, each batch handled, its place kept in a checkpoint of its own."""
+
+    name: str
+    rows: DataFrame
+    handle: Callable[[DataFrame, int], None]
+    checkpoint: Path
+    interval: timedelta | None = None
+
+
+class DrainedBatch(Exception):
+    """Ends a query before a batch that nobody wants any more."""
+
+
+class RunningJob:
+    """A started job, whose batches are counted and whose end is told by its cause."""
+
+    def __init__(self, job: Job, *, once: bool) -> None:
+        self._job = job
+        self._busy = threading.Lock()
+        self._draining = False
+        self._last_batch = -1
+        self._failure: BaseException | None = None
+        writer = (
+            job.rows.writeStream.queryName(job.name)
+            .option("checkpointLocation", str(job.checkpoint))
+            .foreachBatch(self._on_batch)
+        )
+        if once:
+            writer = writer.trigger(availableNow=True)
+        elif job.interval is not None:
+            millis = max(1, round(job.interval.total_seconds() * 1000))
+            writer = writer.trigger(processingTime=f"{millis} milliseconds")
+        self._query: StreamingQuery = writer.start()
+
+    @property
+    def active(self) -> bool:
+        """Whether the query still runs."""
+        return self._query.isActive
+
+    def drain(self) -> None:
+        """Let the batch at hand end and be committed, then stop."""
+        self._draining = True
+        with self._busy:
+            commit = self._job.checkpoint / "commits" / str(self._last_batch)
+            deadline = time.monotonic() + COMMIT_LIMIT_S
+            while self._last_batch >= 0 and self.active and not commit.exists():
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(CHECK_EVERY_S)
+            self._query.stop()
+
+    def failure(self) -> HeadraceError | None:
+        """Return why the query ended, None where it ended well."""
+        if isinstance(self._failure, DrainedBatch) or (self._draining and self._failure is None):
+            return None
+        if isinstance(self._failure, HeadraceError):
+            return self._failure
+        problem = self._query.exception()
+        if problem is None and self._failure is None:
+            return None
+        return _explained(self._job.name, str(self._failure or problem))
+
+    def _refuse_if_draining(self) -> None:
+        if self._draining:
+            raise DrainedBatch
+
+    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
+        with self._busy:
+            try:
+                self._refuse_if_draining()
+                self._job.handle(batch, batch_id)
+            except BaseException as problem:
+                self._failure = problem
+                raise
+            self._last_batch = batch_id
+
+
+def run_jobs(jobs: Sequence[Job], drain: Drain, *, once: bool) -> None:
+    """Run jobs until each has ended, or until asked to drain. One that fails holds up no other."""
+    running = [RunningJob(job, once=once) for job in jobs]
+    while any(job.active for job in running) and not drain.wait(CHECK_EVERY_S):
+        pass
+    if drain.requested:
+        log.info("draining: the batch at hand is finished, nothing after it is begun")
+        for job in running:
+            job.drain()
+    failures = [failure for job in running if (failure := job.failure()) is not None]
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise Terminal("\n".join(str(failure) for failure in failures))
+
+
+def _explained(name: str, text: str) -> HeadraceError:
+    """Say in a sentence what ended a query, from the words of Spark and its connectors."""
+    if "No space left on device" in text:
+        return Terminal(f"{name} stopped: the disk is full", "free some space, start it again")
+    if "Some data may have been lost" in text or "OffsetOutOfRange" in text:
+        return Terminal(
+            f"{name} stopped: Kafka no longer has records that were not read yet",
+            "retention, or a topic that was deleted and made again, took them:"
+            " start from what is there with a new state_dir, or restore the topic",
+        )
+    if "TimeoutException" in text or "DisconnectException" in text:
+        return Transient(f"{name} stopped: Kafka does not answer", "start it again when it does")
+    lines = [line for line in text.splitlines() if line.strip()]
+    caused = [line for line in lines if line.startswith("Caused by:")] or lines[:1]
+    return Transient(f"{name} stopped: {caused[-1].strip()}", "its Spark log has the whole story")

@@ -1,0 +1,64 @@
+"""`lake-writer`: lands topics in the lake."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import rich_click as click
+
+from headrace.cli.command import log_option, output_option, run, workspace_option
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="headrace")
+def lake_writer() -> None:
+    """Land a Kafka topic in an Iceberg table, with `__metadata__` beside the columns."""
+
+
+@lake_writer.command()
+@click.option(
+    "-c",
+    "--config",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The table's file (kind: lake_table).",
+)
+@click.option("--once", is_flag=True, help="Land what is there now, then end.")
+@output_option
+@workspace_option
+@log_option
+def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) -> None:
+    """Land a topic until Ctrl-C.
+
+    The table is made from the schema where it is missing. Every commit carries the offsets
+    that it ends at, so that a batch repeated after a crash lands once. Ctrl-C or SIGTERM lets
+    the batch at hand end.
+    """
+    from headrace.config.load import load_lake_table, load_workspace
+    from headrace.log import configure_logging
+    from headrace.signals import Drain
+    from headrace.spark import session
+    from lake_writer.writer import LakeWriter
+
+    configure_logging()
+    workspace = load_workspace(workspace_dir)
+    table = load_lake_table(path, workspace)
+    with Drain() as drain:
+        writer = LakeWriter(workspace, table)
+        writer.prepare()
+        with session(workspace, f"lake-writer-{table.config.name}") as spark:
+            landed = writer.run(spark, drain, once=once)
+    name = table.config.table.identifier
+    if as_json:
+        click.echo(json.dumps({"table": name, **asdict(landed)}))
+    else:
+        counts = ", ".join(f"{what} {count:,}" for what, count in asdict(landed).items())
+        click.echo(f"table {name}\n  {counts}")
+
+
+def main() -> None:
+    """Run `lake-writer` as a console script."""
+    run(lake_writer, "lake-writer")

@@ -1,0 +1,133 @@
+"""The Iceberg table of a lake table's file: made where it is missing, checked where it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.exceptions import (
+    NamespaceAlreadyExistsError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.transforms import parse_transform
+
+from headrace.contract import TABLE_PROPERTIES, with_metadata
+from headrace.errors import Terminal
+from headrace.iceberg import open_catalog
+from headrace.schema.iceberg import to_iceberg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+
+    from headrace.config.lake_table import Target
+    from headrace.config.partitioning import Partition
+    from headrace.config.workspace import Workspace
+    from headrace.schema.model import Record
+
+FIRST_PARTITION_ID = 1000
+
+
+def ensure_table(workspace: Workspace, target: Target, record: Record) -> Table:
+    """Return the table, made by the schema where it is missing; refuse one that does not fit."""
+    catalog = open_catalog(workspace.catalog(target.catalog))
+    name = (*target.database.split("."), target.table)
+    schema, own_properties = to_iceberg(with_metadata(record))
+    try:
+        table = catalog.load_table(name)
+    except NoSuchTableError:
+        try:
+            catalog.create_namespace_if_not_exists(name[:-1])
+            return catalog.create_table(
+                name,
+                schema,
+                partition_spec=partition_spec(target.partition_by, schema),
+                properties={**properties(target), **own_properties},
+            )
+        except (TableAlreadyExistsError, NamespaceAlreadyExistsError):
+            table = catalog.load_table(name)
+    refuse_other_columns(target.identifier, table.schema(), schema)
+    missing = {
+        key: value for key, value in TABLE_PROPERTIES.items() if table.properties.get(key) != value
+    }
+    if missing:
+        with table.transaction() as transaction:
+            transaction.set_properties(missing)
+    return table
+
+
+def properties(target: Target) -> dict[str, Any]:
+    """Return the properties of a table that is made: replays depend on some of them."""
+    return {
+        "format-version": "2",
+        "write.parquet.compression-codec": "zstd",
+        "write.target-file-size-bytes": str(target.target_file_size),
+        # Rows stay with the task that read them: no shuffle in a batch.
+        "write.distribution-mode": "none",
+        "write.metadata.delete-after-commit.enabled": "true",
+        **target.properties,
+        **TABLE_PROPERTIES,
+    }
+
+
+def partition_spec(partitions: Sequence[Partition], schema: Schema) -> PartitionSpec:
+    """Return Iceberg's partition spec over columns by their names, nested ones included."""
+    fields = []
+    for number, partition in enumerate(partitions):
+        argument = "" if partition.argument is None else f"[{partition.argument}]"
+        column = partition.column.replace("`", "")
+        name = column.split(".")[-1] + (
+            "" if partition.transform == "identity" else f"_{partition.transform}"
+        )
+        fields.append(
+            PartitionField(
+                source_id=schema.find_field(column, case_sensitive=False).field_id,
+                field_id=FIRST_PARTITION_ID + number,
+                transform=parse_transform(f"{partition.transform}{argument}"),
+                name=name,
+            )
+        )
+    return PartitionSpec(*fields)
+
+
+def refuse_other_columns(name: str, held: Schema, wanted: Schema) -> None:
+    """Refuse a table whose columns are not the schema's."""
+    have = {field.name: str(field.field_type) for field in held.fields}
+    want = {field.name: str(field.field_type) for field in wanted.fields}
+    held_names, wanted_names = _leaves(held), _leaves(wanted)
+    problems = [
+        f"{column} is {held_names.get(column, 'not there')}, the schema says {kind}"
+        for column, kind in wanted_names.items()
+        if held_names.get(column) != kind
+    ]
+    problems += [f"{column} is not in the schema" for column in have if column not in want]
+    if problems:
+        raise Terminal(
+            f"table {name} does not fit the schema: {'; '.join(problems)}",
+            "name another table, or bring schema and table together",
+        )
+
+
+def _leaves(schema: Schema) -> Mapping[str, str]:
+    return {
+        schema.find_column_name(number) or "": str(field.field_type)
+        for number, field in _fields(schema)
+        if field.field_type.is_primitive
+    }
+
+
+def _fields(schema: Schema) -> Iterator[tuple[int, Any]]:
+    yield from schema._lazy_id_to_field.items()  # noqa: SLF001 - pyiceberg has no public one
+
+
+def newest_summaries(table: Table) -> Iterator[Mapping[str, str]]:
+    """Return what each commit says of itself, from the newest back."""
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        if snapshot.summary is not None:
+            yield snapshot.summary.additional_properties
+        parent = snapshot.parent_snapshot_id
+        snapshot = table.snapshot_by_id(parent) if parent is not None else None
