@@ -93,6 +93,30 @@ def from_arrow(schema: pa.Schema, name: str = "row") -> Record:
     return record
 
 
+def for_spark(schema: pa.Schema) -> pa.Schema:
+    """Return the schema to cast Arrow batches to for Spark, which takes no fixed_size_binary."""
+    fields = [_spark_field(field) for field in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+def _spark_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_spark_type(field.type))
+
+
+def _spark_type(type_: pa.DataType) -> pa.DataType:
+    if is_.is_fixed_size_binary(type_):
+        return pa.binary()
+    if is_.is_struct(type_):
+        return pa.struct([_spark_field(type_.field(i)) for i in range(type_.num_fields)])
+    if is_.is_map(type_):
+        return pa.map_(_spark_field(type_.key_field), _spark_field(type_.item_field))
+    if is_.is_list(type_):
+        return pa.list_(_spark_field(type_.value_field))
+    if is_.is_large_list(type_):
+        return pa.large_list(_spark_field(type_.value_field))
+    return type_
+
+
 def _field(name: str, node: Type, nullable: bool) -> pa.Field:
     return pa.field(name, _arrow(node), nullable=nullable)
 

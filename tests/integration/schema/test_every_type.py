@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.contract import TABLE_PROPERTIES, with_metadata
-from headrace.schema.arrow import to_arrow
+from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.iceberg import from_iceberg, to_iceberg
 from headrace.schema.model import (
     Array,
@@ -238,6 +238,12 @@ def test_a_table_keeps_its_schema_through_changes_by_spark(
     expected = {field.name: field.type for field in EVERY_TYPE.fields}
     expected |= {"added": Primitive.STRING, "time_millis": Primitive.LONG}
     assert {field.name: field.type for field in read.fields} == expected
+
+
+def test_spark_takes_arrow_batches(spark: SparkSession) -> None:
+    rows = pa.Table.from_pylist(NULLS_AROUND_STRUCTS, schema=to_arrow(EVERY_TYPE))
+    frame = spark.createDataFrame(rows.cast(for_spark(rows.schema)), spark_type())
+    assert values(frame.toArrow()) == NULLS_AROUND_STRUCTS
 
 
 def test_annotations_live_through_spark(spark: SparkSession) -> None:

@@ -13,7 +13,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import assign_fresh_schema_ids
 
 from headrace.contract import with_metadata
-from headrace.schema.arrow import from_arrow, to_arrow
+from headrace.schema.arrow import for_spark, from_arrow, to_arrow
 from headrace.schema.avro import parse_avro, stored_avro, to_avro
 from headrace.schema.iceberg import from_iceberg, to_iceberg
 from headrace.schema.spark import from_spark, to_spark
@@ -129,3 +129,8 @@ def test_values_from_avro_bytes_through_arrow_and_parquet(data: st.DataObject) -
     assert from_arrow(read.schema) == record
     assert read.schema.equals(to_arrow(record))
     assert table.to_pylist(maps_as_pydicts="strict") == expected
+
+    handed_over = table.cast(for_spark(table.schema))
+    assert "fixed_size_binary" not in str(handed_over.schema)
+    assert handed_over.to_pylist(maps_as_pydicts="strict") == expected
+    assert handed_over.cast(table.schema).equals(table)
