@@ -124,6 +124,8 @@ def test_every_problem_is_told_at_once_and_whose_schema_it_is(tmp_path: Path) ->
         ({"type": "enum", "symbols": ["a"]}, "enum without its `name`"),
         ({"type": "fixed", "name": "1F", "size": 3}, "'1F' is no valid name"),
         ({"type": "fixed", "name": "F", "size": "3"}, "a fixed without its whole number of bytes"),
+        ({"type": "fixed", "name": "F", "size": True}, "a fixed without its whole number of bytes"),
+        ({"type": "fixed", "name": "F", "size": 3, "aliases": ["a b"]}, "'a b' is no valid name"),
         ({"type": "fixed", "name": "long", "size": 3}, "the name long is one of Avro's own types"),
         (logical("fixed", "duration", name="D", size=12), "months, days and milliseconds"),
         (logical("bytes", "big-decimal"), "a scale of its own in every value"),
@@ -154,6 +156,7 @@ def test_what_is_refused_is_named(type_: object, reason: str) -> None:
         (record({"name": "__metadata__", "type": "int"}), "is kept for headrace's own struct"),
         (record({"name": "__Metadata__", "type": "int"}), "is kept for headrace's own struct"),
         (record({"name": "x", "type": "int", "aliases": "y"}), "`aliases` is a list of names"),
+        (record({"name": "x", "type": "int", "aliases": ["1"]}), "'1' is no valid field name"),
         (
             record({"name": "id", "type": "int"}, {"name": "ID", "type": "int"}),
             "playback: the fields id and ID differ only in case, which Spark folds",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pyarrow as pa
@@ -101,6 +102,39 @@ def test_a_widened_column_is_what_it_is() -> None:
     widened = Schema(NestedField(1, "t", LongType()))
     assert types(from_iceberg(kept, properties)) == [Primitive.TIME_MILLIS]
     assert types(from_iceberg(widened, properties)) == [Primitive.LONG]
+
+
+def test_a_default_stays_only_where_it_still_fits() -> None:
+    def read(default: str, was: NestedField, now: NestedField) -> Field:
+        field = Field("n", Primitive.INT, not was.required, default=default)
+        _, properties = to_iceberg(Record("r", (field,)))
+        return from_iceberg(Schema(now), properties).fields[0]
+
+    required = NestedField(1, "n", IntegerType(), required=True)
+    optional = NestedField(1, "n", IntegerType())
+    text = NestedField(1, "n", StringType(), required=True)
+    assert read("7", required, text) == Field("n", Primitive.STRING, nullable=False)
+    assert read("null", optional, required) == Field("n", Primitive.INT, nullable=False)
+    assert read("7", required, optional) == Field("n", Primitive.INT, True, None, "7", (), True)
+
+
+def test_a_column_named_like_its_own_stream() -> None:
+    record = from_arrow(pa.schema([("row", pa.struct([("a", pa.int32())]))]))
+    inner = Record("row_2", (Field("a", Primitive.INT, nullable=True),))
+    assert record == Record("row", (Field("row", inner, nullable=True),))
+    assert parse_avro(to_avro(record)) == record
+
+
+def test_docs_are_told_to_those_who_do_not_read_annotations() -> None:
+    record = Record("r", (Field("n", Primitive.INT, nullable=True, doc="How many."),))
+    assert to_iceberg(record)[0].find_field("n").doc == "How many."
+    assert from_iceberg(to_iceberg(record)[0], {}).fields[0].doc == "How many."
+    assert '"comment": "How many."' in json.dumps(to_spark(record))
+
+
+def test_the_items_of_a_list_are_called_what_parquet_calls_them() -> None:
+    record = Record("r", (Field("n", Array(Primitive.INT, False), nullable=True),))
+    assert to_arrow(record).field("n").type.value_field.name == "element"
 
 
 def test_a_column_added_dropped_renamed_or_made_optional() -> None:
