@@ -43,6 +43,7 @@ class IcebergSource(Model):
     max_misalignment_threshold: Duration = Field(
         default=timedelta(minutes=15),
         description="How far the sources may be apart in time within the replay.",
+        json_schema_extra={"default": "15min"},
     )
     columns: tuple[Text, ...] = Field(default=(), description="Columns to read. By default all.")
 

@@ -70,8 +70,8 @@ def check_hygiene(sheet: Sheet, columns: Columns) -> None:
             message = (
                 f"the quarantine topic is the source's own{where}: bad records would come back"
             )
-            path = ("hygiene", "quarantine", "topic")
-            sheet.report(path, message, "use another topic")
+            place = ("hygiene", "quarantine", "topic")
+            sheet.report(place, message, "use another topic")
             break
 
 

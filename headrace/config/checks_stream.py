@@ -14,6 +14,7 @@ from headrace.config.checks_kafka import (
     sources,
 )
 from headrace.expressions.check import check_filter, check_projection
+from headrace.expressions.tokens import tokens_of
 
 if TYPE_CHECKING:
     from headrace.config.document import KeyPath
@@ -80,9 +81,16 @@ def _check_projection(sheet: Sheet, path: KeyPath, columns: Columns) -> tuple[st
         report_expression(sheet, (*path, usable[number]), problem)
     secret = any(sheet.is_secret(*path, number) for number in usable)
     names = [one.name for one in projected]
-    if problems or secret or len(usable) < len(written) or not written or "*" in names:
+    if secret or len(usable) < len(written) or not written or "*" in names:
         return None
-    return tuple(names)
+    # An item with a mistake in it may still be meant to give any of the names that it holds.
+    meant = [
+        token.text
+        for number in {number for number, _ in problems}
+        for token in tokens_of(texts[number])
+        if token.is_name
+    ]
+    return (*names, *meant)
 
 
 def report_expression(sheet: Sheet, path: KeyPath, problem: ExpressionProblem) -> None:

@@ -55,7 +55,8 @@ def _report(document: Document, model: type[Model], error: ErrorDetails) -> None
         inside = f' in "{_named(path[:-1])}"' if len(path) > 1 else ""
         place = path[:-1]
         at_item = bool(place) and isinstance(place[-1], int)
-        document.report(place, f'missing key "{path[-1]}"{inside}', key=not at_item)
+        advice = f'add "{path[-1]}: …"'
+        document.report(place, f'missing key "{path[-1]}"{inside}', advice, key=not at_item)
     elif is_key:
         document.report(
             path, f'"{path[-1]}" is not a name that can be used', _advice(error), key=True
@@ -77,12 +78,15 @@ def _report_value(document: Document, path: KeyPath, error: ErrorDetails) -> Non
         words = [word.strip("' ") for word in str(context["expected_tags"]).split(",")]
         _report_choice(document, (*path, "type"), words)
     elif kind == "union_tag_not_found":
-        document.report(path, f'missing key "type" in "{_named(path)}"', key=True)
+        message = f'missing key "type" in "{_named(path)}"'
+        document.report(path, message, 'add "type: …"', key=True)
     elif kind == "refused":
         reason = f": {context['reason']}" if context["reason"] and not secret else ""
         advice = "" if secret else context["advice"]
         document.report(path, f"expected {context['wanted']}, got {got}{reason}", advice)
     elif kind == "too_short":
+        if document.get(*path):
+            return  # only the good items are counted, and the bad ones are told by themselves
         document.report(path, f'"{_named(path)}" needs at least {context["min_length"]}')
     elif kind == "greater_than":
         document.report(path, f"expected a number above {context['gt']:g}, got {got}")
@@ -117,7 +121,7 @@ def shown(document: Document, path: KeyPath) -> str:
     raw = document.place(path).raw
     if value is None or raw is None:
         return "nothing"
-    line = " ".join(raw.split())
+    line = " ".join(raw.split()) if "\n" in raw else raw
     short = line if len(line) <= 60 else f"{line[:57]}…"
     return f'"{short}"' if isinstance(value, str) or "${" in raw else short
 

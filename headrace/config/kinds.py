@@ -10,10 +10,10 @@ from headrace.config.app import App
 from headrace.config.checks_app import check_app
 from headrace.config.checks_lake_table import check_lake_table
 from headrace.config.checks_stream import check_stream
-from headrace.config.document import Document, read_document
 from headrace.config.explain import validated
 from headrace.config.lake_table import LakeTable
 from headrace.config.problems import did_you_mean, nearest
+from headrace.config.read import read_document
 from headrace.config.sheet import Known, Sheet
 from headrace.config.stream import Stream
 from headrace.config.workspace import Catalog, Cluster, Workspace
@@ -22,6 +22,7 @@ from headrace.config.workspace_file import WorkspaceFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.config.document import Document
     from headrace.config.model import Model
     from headrace.schema.model import Record
 

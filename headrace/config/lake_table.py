@@ -30,7 +30,9 @@ class Target(Model):
         description="day(column), hour, month, year, bucket(n, column), truncate(n, column), column.",
     )
     target_file_size: Size = Field(
-        default=128 * 2**20, description="How large a data file shall become."
+        default=128 * 2**20,
+        description="How large a data file shall become.",
+        json_schema_extra={"default": "128MiB"},
     )
     properties: dict[str, PlainText] = Field(
         default_factory=dict, description="Iceberg table properties, set when the table is made."
@@ -46,7 +48,9 @@ class Batch(Model):
     """When a batch is committed: at whichever limit comes first."""
 
     max_interval: PositiveDuration = Field(
-        default=timedelta(minutes=1), description="The longest time between two commits."
+        default=timedelta(minutes=1),
+        description="The longest time between two commits.",
+        json_schema_extra={"default": "1min"},
     )
     max_rows: Count = Field(default=5_000_000, description="The most rows of one commit.")
     max_bytes: Size | None = Field(default=None, description="The most bytes of one commit.")

@@ -69,5 +69,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was most likely meant."""
     by_folded = {name.casefold(): name for name in known}
-    found = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
+    folded = word.casefold()
+    found = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.6)
+    if not found and len(folded) > 2:
+        found = [name for name in by_folded if name.startswith(folded)]
     return by_folded[found[0]] if found else None

@@ -143,11 +143,11 @@ PositiveDuration = Annotated[
 Size = Annotated[int, BeforeValidator(_size), _SIZE_JSON]
 Count = Annotated[int, Field(strict=True, gt=0)]
 Name = Annotated[
-    str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_NAME.pattern}$"})
+    str, AfterValidator(_name), Field(json_schema_extra={"pattern": rf"\$\{{|^{_NAME.pattern}$"})
 ]
 KeyName = Annotated[str, AfterValidator(_key)]
 Topic = Annotated[
-    str, AfterValidator(_topic), Field(json_schema_extra={"pattern": f"^{_TOPIC.pattern}$"})
+    str, AfterValidator(_topic), Field(json_schema_extra={"pattern": rf"\$\{{|^{_TOPIC.pattern}$"})
 ]
 Topics = Annotated[
     tuple[Topic, ...],

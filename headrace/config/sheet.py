@@ -63,7 +63,7 @@ class Sheet:
         suggestion: str = "",
         *,
         key: bool = False,
-        offset: int = 0,
+        offset: int | None = None,
     ) -> None:
         """Add a problem."""
         self.document.report(path, message, suggestion, key=key, offset=offset)
@@ -76,11 +76,11 @@ class Sheet:
         self.report(path, message, listed if self.is_secret(*path) else did_you_mean(word, names))
 
     def check_cluster(self, *path: str | int) -> None:
-        """The cluster must be one of headrace.yaml's."""
+        """Report a cluster that is not one of headrace.yaml's."""
         self._check_defined(path, "cluster", self.known.clusters)
 
     def check_catalog(self, *path: str | int) -> None:
-        """The catalog must be one of headrace.yaml's."""
+        """Report a catalog that is not one of headrace.yaml's."""
         self._check_defined(path, "catalog", self.known.catalogs)
 
     def _check_defined(self, path: KeyPath, what: str, known: frozenset[str] | None) -> None:

@@ -42,8 +42,9 @@ _SIZE_UNITS_FOLDED = {unit.casefold(): size for unit, size in _SIZE_UNITS.items(
 
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
 _PART = re.compile(rf"\s*({_NUMBER})\s*([^\W\d_]*)\s*")
-DURATION_PATTERN = rf"^\s*(0|({_NUMBER}\s*[A-Za-z]+\s*)+)$"
-SIZE_PATTERN = rf"^\s*(0|{_NUMBER}\s*[A-Za-z]+\s*)$"
+# For editors, which see a ${VAR} before it is filled in.
+DURATION_PATTERN = rf"\$\{{|^\s*(0|({_NUMBER}\s*[A-Za-z]+\s*)+)$"
+SIZE_PATTERN = rf"\$\{{|^\s*{_NUMBER}\s*[A-Za-z]+\s*$"
 
 LARGEST_SIZE = 2**63 - 1
 

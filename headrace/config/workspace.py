@@ -54,7 +54,7 @@ class Catalog:
 
     def raw_properties(self) -> dict[str, str]:
         """Return pyiceberg's properties as written, secrets revealed."""
-        properties = {"type": self.config.type}
+        properties: dict[str, str] = {"type": self.config.type}
         if self.config.uri is not None:
             properties["uri"] = self.config.uri.reveal()
         if self.config.warehouse is not None:

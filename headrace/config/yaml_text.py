@@ -68,7 +68,7 @@ def compose(path: Path, text: str) -> Node:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            node = YAML(typ="safe", pure=True).compose(text)
+            node: Node | None = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as problem:
         raise NotReadable(_syntax_problem(path, text, problem)) from None
     except ReaderError as problem:
@@ -102,6 +102,8 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
 
 def _syntax_problem(path: Path, text: str, problem: MarkedYAMLError) -> Problem:
     mark = problem.problem_mark or problem.context_mark
+    if "end of stream" in str(problem.problem) and problem.context_mark:
+        mark = problem.context_mark  # where it was opened, not the end of the file
     line, column = Lines(text).place(min(mark.index, len(text))) if mark else (1, 1)
     said = str(problem.problem or "this is not YAML").splitlines()[0]
     message, suggestion = f"not YAML: {said}", ""

@@ -88,7 +88,8 @@ class Columns:
             return Missing(f'unknown column "{name}"', f'"{above}" has no fields', number)
         known = self.dotted()
         if number:
-            prefix = ".".join(parts[:number]).casefold() + "."
+            way = [part for part in parts[:number] if part != ITEM]
+            prefix = ".".join(way).casefold() + "."
             known = [one for one in known if one.casefold().startswith(prefix)]
         return Missing(f'unknown column "{name}"', did_you_mean(name, known), number)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from headrace.expressions.problem import ExpressionProblem
 

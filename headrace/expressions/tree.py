@@ -84,7 +84,7 @@ def forbidden(tree: exp.Expr) -> Iterator[ExpressionProblem]:
 def unknown_columns(tree: exp.Expr, columns: Columns) -> Iterator[ExpressionProblem]:
     """Give each column of the tree that does not exist."""
     for node in tree.find_all(exp.Column):
-        top = node
+        top: exp.Expr = node
         while isinstance(top.parent, exp.Dot | exp.Bracket) and top.parent.this is top:
             top = top.parent
         steps = _steps(top)
@@ -98,19 +98,23 @@ def unknown_columns(tree: exp.Expr, columns: Columns) -> Iterator[ExpressionProb
 
 def _steps(node: exp.Expr) -> list[tuple[str, int]] | None:
     """Return names and offsets of `a.b[0].c`, None where it is no way to a column."""
-    if isinstance(node, exp.Column):
-        if isinstance(node.this, exp.Star):
-            return None
-        return [(part.name, int(part.meta.get("start", 0))) for part in node.parts]
-    if isinstance(node, exp.Bracket):
-        before = _steps(node.this)
-        return None if before is None else [*before, (ITEM, before[-1][1])]
-    if isinstance(node, exp.Dot):
-        before, field = _steps(node.this), node.expression
-        if before is None or not isinstance(field, exp.Identifier):
-            return before
-        return [*before, (field.name, int(field.meta.get("start", 0)))]
-    return None
+    after: list[tuple[str, int]] = []
+    here = node
+    while isinstance(here, exp.Dot | exp.Bracket):
+        if isinstance(here, exp.Bracket):
+            after.append((ITEM, offset_of(here)))
+        elif isinstance(here.expression, exp.Identifier):
+            after.append(_step(here.expression))
+        else:
+            after.clear()  # what follows belongs to a value that is no column
+        here = here.this
+    if not isinstance(here, exp.Column) or isinstance(here.this, exp.Star):
+        return None
+    return [*(_step(part) for part in here.parts), *reversed(after)]
+
+
+def _step(identifier: exp.Expr) -> tuple[str, int]:
+    return identifier.name, int(identifier.meta.get("start", 0))
 
 
 def _is_lambda_variable(node: exp.Expr, name: str) -> bool:

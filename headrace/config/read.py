@@ -1,0 +1,172 @@
+"""From a YAML file to a document: values, their places, and what is wrong with the YAML itself."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from headrace.config.document import Document, Place
+from headrace.config.expansion import expand
+from headrace.config.offsets import source_index
+from headrace.config.plain import plain_value
+from headrace.config.problems import Problem
+from headrace.config.yaml_text import NotReadable, compose, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from headrace.config.document import KeyPath
+
+_PREFIX = "tag:yaml.org,2002:"
+_STR = f"{_PREFIX}str"
+_MERGE = f"{_PREFIX}merge"
+_TAGS = {
+    f"{_PREFIX}{name}"
+    for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "value", "merge")
+}
+_MOST_NODES = 100_000
+_DEEPEST = 60
+
+
+def read_document(path: Path, folders: Sequence[Path] = ()) -> Document:
+    """Read a file; `folders` are where `${file:…}` looks, after the file's own folder."""
+    document = Document(path)
+    try:
+        document.source = read_text(path)
+        root = compose(path, document.source)
+    except NotReadable as problem:
+        document.problems.append(problem.problem)
+        return document
+    _Reader(document, os.environ, (path.parent, *folders)).fill(root)
+    return document
+
+
+class _Reader:
+    """Turns nodes into values, noting places and problems in the document."""
+
+    def __init__(
+        self, document: Document, environment: Mapping[str, str], folders: Sequence[Path]
+    ) -> None:
+        self._document = document
+        self._environment = environment
+        self._folders = folders
+        self._open: list[Node] = []
+        self._count = 0
+
+    def fill(self, root: Node) -> None:
+        self._document.data = self._value(root, ())
+
+    def _value(self, node: Node, path: KeyPath) -> object:
+        index = node.start_mark.index
+        self._document.values[path] = Place(index)
+        self._count += 1
+        if any(node is one for one in self._open):
+            # An alias is the node itself, which begins elsewhere: only its key has a place here.
+            self._refuse(path, "this alias leads back to itself", "write it out", key=True)
+            return None
+        if self._count > _MOST_NODES or len(path) > _DEEPEST:
+            if self._count <= _MOST_NODES + 1:
+                self._refuse(path, "more than this file can mean", "use fewer aliases and levels")
+                self._count = _MOST_NODES + 1
+            return None
+        if str(node.tag) not in _TAGS:
+            self._refuse(path, f"the tag {_shown_tag(node)} is not used here", "remove it")
+            return None
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        self._open.append(node)
+        try:
+            if isinstance(node, MappingNode):
+                return self._mapping(node, path)
+            items = node.value if isinstance(node, SequenceNode) else []
+            return [self._value(item, (*path, number)) for number, item in enumerate(items)]
+        finally:
+            self._open.pop()
+
+    def _refuse(self, path: KeyPath, message: str, suggestion: str, *, key: bool = False) -> None:
+        self._document.report(path, message, suggestion, key=key)
+        self._document.unusable.add(path)
+
+    def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, object]:
+        result: dict[str, object] = {}
+        merged: list[Node] = []
+        for key_node, value_node in node.value:
+            if str(key_node.tag) == _MERGE:
+                merged.append(value_node)
+                continue
+            key = self._key(key_node)
+            if key is None:
+                continue
+            if key in result:
+                line, _ = self._document.at(self._document.keys[(*path, key)].index)
+                self._report_node(key_node, f'duplicate key "{key}"', f"it is also on line {line}")
+                continue
+            self._document.keys[(*path, key)] = Place(key_node.start_mark.index)
+            result[key] = self._value(value_node, (*path, key))
+        for value_node in merged:
+            self._merge(value_node, path, result)
+        return result
+
+    def _key(self, node: Node) -> str | None:
+        if not isinstance(node, ScalarNode):
+            self._report_node(node, "a key must be a plain word", "write key: value")
+            return None
+        key = str(node.value)
+        if "${" in key:
+            self._report_node(node, "${…} is not filled in in a key", "write the key out")
+        return key
+
+    def _merge(self, node: Node, path: KeyPath, into: dict[str, object]) -> None:
+        """Add what `<<:` brings; the mapping's own keys win, and earlier merges over later."""
+        if any(node is one for one in self._open):
+            self._report_node(node, "this alias leads back to itself", "write the value out")
+            return
+        self._open.append(node)
+        if isinstance(node, SequenceNode):
+            for item in node.value:
+                self._merge(item, path, into)
+        elif isinstance(node, MappingNode):
+            for key_node, value_node in node.value:
+                if str(key_node.tag) == _MERGE:
+                    self._merge(value_node, path, into)
+                    continue
+                key = self._key(key_node)
+                if key is None or key in into:
+                    continue
+                self._document.keys[(*path, key)] = Place(key_node.start_mark.index)
+                into[key] = self._value(value_node, (*path, key))
+        else:
+            self._report_node(node, "<<: merges mappings, and this is none", "write <<: *anchor")
+        self._open.pop()
+
+    def _scalar(self, node: ScalarNode, path: KeyPath) -> object:
+        raw = str(node.value)
+        expanded = expand(raw, self._environment, self._folders)
+        filled = "${" in raw
+        self._document.values[path] = Place(node.start_mark.index, raw, expanded.secret, filled)
+        for fault in expanded.faults:
+            index = source_index(self._document.source, node.start_mark.index, raw, fault.offset)
+            line, column = self._document.at(index)
+            self._document.problems.append(
+                Problem(self._document.path, line, column, fault.message, fault.suggestion)
+            )
+        if expanded.faults:
+            self._document.unusable.add(path)
+            return raw
+        is_plain = node.style is None
+        if not is_plain or (str(node.tag) == _STR and not filled):
+            return expanded.text
+        return plain_value(expanded.text, filled=filled)
+
+    def _report_node(self, node: Node, message: str, suggestion: str) -> None:
+        line, column = self._document.at(node.start_mark.index)
+        self._document.problems.append(
+            Problem(self._document.path, line, column, message, suggestion)
+        )
+
+
+def _shown_tag(node: Node) -> str:
+    return str(node.tag).replace(_PREFIX, "!!")
