@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal as Number
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-NAME = "lake.schema_tests.every_type"
+# PySpark leaves the sockets that it collects over to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 LEAVES: dict[str, Type] = {
     **{primitive.name.lower(): primitive for primitive in Primitive},
@@ -102,7 +104,7 @@ EVERY_TYPE = with_metadata(
         "tv.EveryType",
         (
             Field("id", Primitive.LONG, nullable=False),
-            *(Field(name, type_, nullable=True, doc=f"a {NAME}") for name, type_ in LEAVES.items()),
+            *(Field(name, type_, nullable=True, doc=f"a {name}") for name, type_ in LEAVES.items()),
             Field("inner", LEAF_RECORD, nullable=False),
             Field("many", Array(LEAF_RECORD, item_nullable=True), nullable=True),
             Field("named", Map(LEAF_RECORD, value_nullable=False), nullable=True),
@@ -167,10 +169,18 @@ NULLS_AROUND_STRUCTS = [*ROWS[:2], {**ROWS[2], "many": None, "named": None}]
 def table(lake_catalog: Catalog) -> Iterator[Table]:
     schema, properties = to_iceberg(EVERY_TYPE)
     lake_catalog.create_namespace_if_not_exists("schema_tests")
-    name = NAME.removeprefix("lake.")
-    made = lake_catalog.create_table(name, schema, properties={**properties, **TABLE_PROPERTIES})
+    # A name of its own for each test: Spark remembers tables by their names.
+    made = lake_catalog.create_table(
+        f"schema_tests.every_type_{uuid4().hex}",
+        schema,
+        properties={**properties, **TABLE_PROPERTIES},
+    )
     yield made
-    lake_catalog.drop_table(name)
+    lake_catalog.drop_table(made.name())
+
+
+def in_spark(table: Table) -> str:
+    return ".".join(("lake", *table.name()))
 
 
 def spark_type() -> StructType:
@@ -183,8 +193,8 @@ def values(rows: pa.Table) -> list[object]:
     return [*rows.sort_by("id").to_pylist(maps_as_pydicts="strict")]
 
 
-def seen_by_spark(spark: SparkSession) -> list[object]:
-    return values(spark.table(NAME).toArrow())
+def seen_by_spark(spark: SparkSession, table: Table) -> list[object]:
+    return values(spark.table(in_spark(table)).toArrow())
 
 
 def seen_by_pyiceberg(table: Table) -> list[object]:
@@ -198,32 +208,35 @@ def seen_in_the_files(table: Table) -> pa.Table:
 
 def test_spark_reads_what_pyiceberg_wrote(spark: SparkSession, table: Table) -> None:
     table.append(pa.Table.from_pylist(ROWS, schema=to_arrow(EVERY_TYPE)))
-    assert seen_by_spark(spark) == ROWS
+    assert seen_by_spark(spark, table) == ROWS
     assert seen_by_pyiceberg(table) == ROWS
 
 
 def test_pyiceberg_reads_what_spark_wrote(spark: SparkSession, table: Table) -> None:
-    spark.createDataFrame(ROWS, spark_type()).writeTo(NAME).append()
+    spark.createDataFrame(ROWS, spark_type()).writeTo(in_spark(table)).append()
     assert seen_by_pyiceberg(table) == ROWS
-    assert seen_by_spark(spark) == ROWS
+    assert seen_by_spark(spark, table) == ROWS
 
 
 def test_arrow_reads_the_very_files_that_spark_wrote(spark: SparkSession, table: Table) -> None:
-    spark.createDataFrame(NULLS_AROUND_STRUCTS, spark_type()).writeTo(NAME).append()
+    spark.createDataFrame(NULLS_AROUND_STRUCTS, spark_type()).writeTo(in_spark(table)).append()
     read = seen_in_the_files(table)
     assert read.schema.equals(to_arrow(EVERY_TYPE))
     assert values(read) == NULLS_AROUND_STRUCTS
-    assert seen_by_spark(spark) == NULLS_AROUND_STRUCTS
+    assert seen_by_spark(spark, table) == NULLS_AROUND_STRUCTS
 
 
-@pytest.mark.xfail(reason="a null list or map of structs becomes empty: apache/iceberg-python#3833")
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="a null list or map of structs becomes empty: apache/iceberg-python#3833",
+)
 def test_pyiceberg_keeps_nulls_around_structs(spark: SparkSession, table: Table) -> None:
-    spark.createDataFrame(NULLS_AROUND_STRUCTS, spark_type()).writeTo(NAME).append()
+    spark.createDataFrame(NULLS_AROUND_STRUCTS, spark_type()).writeTo(in_spark(table)).append()
     assert seen_by_pyiceberg(table) == NULLS_AROUND_STRUCTS
 
 
 def test_spark_sees_the_types_that_we_say(spark: SparkSession, table: Table) -> None:
-    columns = spark.table(NAME).schema.jsonValue()
+    columns = spark.table(in_spark(table)).schema.jsonValue()
     assert without_annotations(columns) == without_annotations(to_spark(EVERY_TYPE))
     assert from_iceberg(table.schema(), table.properties) == EVERY_TYPE
 
@@ -231,8 +244,8 @@ def test_spark_sees_the_types_that_we_say(spark: SparkSession, table: Table) -> 
 def test_a_table_keeps_its_schema_through_changes_by_spark(
     spark: SparkSession, table: Table
 ) -> None:
-    spark.sql(f"ALTER TABLE {NAME} ADD COLUMN added STRING")
-    spark.sql(f"ALTER TABLE {NAME} ALTER COLUMN time_millis TYPE BIGINT")
+    spark.sql(f"ALTER TABLE {in_spark(table)} ADD COLUMN added STRING")
+    spark.sql(f"ALTER TABLE {in_spark(table)} ALTER COLUMN time_millis TYPE BIGINT")
     changed = table.refresh()
     read = from_iceberg(changed.schema(), changed.properties)
     expected = {field.name: field.type for field in EVERY_TYPE.fields}
