@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.app import App
@@ -12,7 +12,7 @@ from headrace.config.checks_lake_table import check_lake_table
 from headrace.config.checks_stream import check_stream
 from headrace.config.explain import validated
 from headrace.config.lake_table import LakeTable
-from headrace.config.problems import did_you_mean, nearest
+from headrace.config.problems import absolute, did_you_mean, nearest
 from headrace.config.read import read_document
 from headrace.config.sheet import Known, Sheet
 from headrace.config.stream import Stream
@@ -21,6 +21,7 @@ from headrace.config.workspace_file import WorkspaceFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from headrace.config.document import Document
     from headrace.config.model import Model
@@ -45,7 +46,7 @@ class Examined:
 
 def examine(path: Path, known: Known, expected: str | None = None) -> Examined:
     """Read a kind file and check all of it; the document has the problems."""
-    document = read_document(path.absolute(), [known.root] if known.root else [])
+    document = read_document(absolute(path), [known.root] if known.root else [])
     examined = Examined(document)
     if document.data is None and document.problems:
         return examined
@@ -88,7 +89,7 @@ def _kind_advice(document: Document, written: str) -> str:
 
 def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
     """Read headrace.yaml and check all of it; no workspace where there is a problem."""
-    root = path.parent.absolute()
+    root = absolute(path.parent)
     document = read_document(root / path.name)
     if document.data is None and not document.problems:
         document.data = {}
@@ -102,7 +103,8 @@ def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
         for name, one in config.clusters.items()
     }
     catalogs = {name: Catalog(name, one, root) for name, one in config.catalogs.items()}
-    state_dir = (root / Path(config.state_dir).expanduser()).absolute()
+    # A ~ that is no user's stays a name like any other.
+    state_dir = absolute(root / os.path.expanduser(config.state_dir))  # noqa: PTH111 - pathlib's raises
     return document, Workspace(root, clusters, catalogs, state_dir, config.spark)
 
 

@@ -10,7 +10,7 @@ from headrace.config.app import App
 from headrace.config.kinds import check_workspace_file, examine
 from headrace.config.lake_table import LakeTable
 from headrace.config.model import Model
-from headrace.config.problems import in_order
+from headrace.config.problems import absolute, in_order
 from headrace.config.sheet import Known, Sheet
 from headrace.config.stream import Stream
 from headrace.config.workspace import FILE_NAME, Workspace
@@ -59,7 +59,7 @@ class LoadedApp:
 def find_workspace(directory: Path | None) -> Path:
     """Return the folder with headrace.yaml: the one given, else the nearest parent's."""
     if directory is not None:
-        root = directory.absolute()
+        root = absolute(directory)
         if not (root / FILE_NAME).is_file():
             message = f"{directory} has no {FILE_NAME}"
             raise UsageError(message, f"make a workspace there: headrace init {directory}")
@@ -75,8 +75,8 @@ def find_workspace(directory: Path | None) -> Path:
 
 def nearest_workspace(folder: Path) -> Path | None:
     """Return the folder, or the nearest above it, that has headrace.yaml."""
-    absolute = folder.absolute()
-    return next((one for one in (absolute, *absolute.parents) if (one / FILE_NAME).is_file()), None)
+    here = absolute(folder)
+    return next((one for one in (here, *here.parents) if (one / FILE_NAME).is_file()), None)
 
 
 def load_workspace(directory: Path | None = None) -> Workspace:

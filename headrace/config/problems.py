@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,12 @@ class Problem:
         return f"{sentence} — {self.suggestion}" if self.suggestion else sentence
 
     @property
-    def shown_path(self) -> str:
+    def absolute(path: Path) -> Path:
+    """Return the path from the root, without `..`; a symbolic link stays the name that it has."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def shown_path(self) -> str:
         """The path as a user would type it from where they are."""
         return shown_path(self.path)
 

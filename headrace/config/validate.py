@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace.config.kinds import check_workspace_file, examine, known_of
 from headrace.config.load import nearest_workspace
-from headrace.config.problems import Problem, in_order, shown_path
+from headrace.config.problems import Problem, absolute, in_order, shown_path
 from headrace.config.sheet import Known
 from headrace.config.workspace import FILE_NAME
 
@@ -67,7 +67,7 @@ def check_files(paths: Sequence[Path], root: Path | None) -> Findings:
     """Check some files, each with the workspace given or the one that it lies in."""
     findings = Findings()
     known_at: dict[Path, Known] = {}
-    for path in dict.fromkeys(one.absolute() for one in paths):
+    for path in dict.fromkeys(absolute(one) for one in paths):
         home = root or nearest_workspace(path.parent) or nearest_workspace(Path.cwd())
         if home is not None and home not in known_at:
             known_at[home] = _check_root(home, findings)

@@ -22,10 +22,9 @@ def check_filter(text: str, schema: Record | None) -> list[ExpressionProblem]:
     if parsed is None:
         return problems
     # sqlglot takes a fifth of a second to import, and a projection of plain columns needs none.
-    from headrace.expressions.tree import forbidden, not_boolean, unknown_columns  # noqa: PLC0415
+    from headrace.expressions.tree import not_boolean, problems_of  # noqa: PLC0415
 
-    # A refused call brings its *, its window or its query along: one mistake, told once.
-    problems += [*(() if problems else forbidden(parsed)), *unknown_columns(parsed, columns)]
+    problems = problems_of(parsed, columns, problems)
     if not problems:
         value = not_boolean(parsed, columns)
         problems += [value] if value else []

@@ -10,7 +10,7 @@ pi pmod positive pow power radians rint round sec shiftleft shiftright shiftrigh
 signum sin sinh sqrt tan tanh unhex width_bucket try_add try_subtract try_multiply try_divide
 try_mod div getbit bit_count bit_get
 
-ascii base64 btrim char char_length character_length charindex chr concat concat_ws contains decode
+ascii base64 btrim char char_length character_length chr concat concat_ws contains decode
 elt encode endswith find_in_set format_number format_string initcap instr lcase left len length
 levenshtein locate lower lpad ltrim luhn_check mask octet_length bit_length overlay position printf
 quote regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like
@@ -50,7 +50,7 @@ crc32 hash md5 sha sha1 sha2 xxhash64
 parse_url try_parse_url url_decode url_encode try_url_decode
 
 bigint binary boolean cast decimal double float int smallint tinyint try_cast typeof
-dec numeric varchar character integer long short byte bool real
+dec numeric varchar character
 """
 ALLOWED = frozenset(_ALLOWED.split())
 
@@ -85,14 +85,14 @@ KEYWORDS = frozenset(
     ]
 )
 
-_CLOCK = "it gives another value in a replay than live"
-_CLOCK_ADVICE = "use a column of the record, such as __metadata__.kafka_ingestion_ts"
+CLOCK = "it gives another value in a replay than live"
+CLOCK_ADVICE = "use a column of the record, such as __metadata__.kafka_ingestion_ts"
 _GROUPS: tuple[tuple[str, str, str], ...] = (
     (
         """current_timestamp now current_date curdate localtimestamp current_time
-        getdate""",
-        _CLOCK,
-        _CLOCK_ADVICE,
+       """,
+        CLOCK,
+        CLOCK_ADVICE,
     ),
     (
         """rand randn random uuid shuffle randstr uniform monotonically_increasing_id
@@ -167,3 +167,6 @@ BARE_CALLS = frozenset(
         "grouping__id",
     ]
 )
+
+# Spark reads these texts as times of its own clock wherever it expects a date or a timestamp.
+CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})

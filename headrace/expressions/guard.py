@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from headrace.config.problems import did_you_mean, nearest
 from headrace.expressions.columns import Found
-from headrace.expressions.functions import ALLOWED, BARE_CALLS, KEYWORDS, REFUSED
+from headrace.expressions.functions import (
+    ALLOWED,
+    BARE_CALLS,
+    CLOCK,
+    CLOCK_ADVICE,
+    KEYWORDS,
+    REFUSED,
+)
 from headrace.expressions.problem import ExpressionProblem
 
 if TYPE_CHECKING:
@@ -98,7 +105,8 @@ def bad_calls(tokens: Sequence[Token], columns: Columns) -> Iterator[ExpressionP
         before = tokens[number - 1] if number else None
         opens = after is not None and after.text == "("
         if opens and token.is_name:
-            problem = _call(token, before)
+            is_empty = tokens[number + 2 : number + 3] and tokens[number + 2].text == ")"
+            problem = _call(token, before) or (_clock(token) if is_empty else None)
         elif opens and (token.kind == "text" or token.text in {")", "]"}):
             problem = ExpressionProblem("this is called, and is no function", None, token.start)
         elif token.is_name and (before is None or before.text != "."):
@@ -129,6 +137,13 @@ def _call(token: Token, before: Token | None) -> ExpressionProblem | None:
     message = f"{name}() is not among the functions that are allowed"
     near = nearest(name, ALLOWED)
     return ExpressionProblem(message, did_you_mean(name, [near]) if near else None, token.start)
+
+
+def _clock(token: Token) -> ExpressionProblem | None:
+    # With an argument it reads that, without one the clock.
+    if token.name != "unix_timestamp":
+        return None
+    return ExpressionProblem(f"{token.name}() is not allowed: {CLOCK}", CLOCK_ADVICE, token.start)
 
 
 def _bare(token: Token, columns: Columns) -> ExpressionProblem | None:

@@ -96,12 +96,11 @@ def _named(
 ) -> _Item:
     from sqlglot import exp  # noqa: PLC0415 - as in check
 
-    from headrace.expressions.tree import forbidden, unknown_columns  # noqa: PLC0415 - as in check
+    from headrace.expressions.tree import problems_of  # noqa: PLC0415 - as in check
 
     is_aliased = isinstance(parsed, exp.Alias)
     inner = parsed.this if is_aliased else parsed
-    wrong_shape = () if problems else forbidden(inner)
-    problems = [*problems, *wrong_shape, *unknown_columns(inner, columns)]
+    problems = problems_of(inner, columns, problems)
     if is_aliased:
         name, expression, problem = _without_alias(text, tokens, parsed)
     else:

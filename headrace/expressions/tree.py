@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from headrace.expressions.columns import ITEM, Missing
+from headrace.expressions.columns import ITEM, Found, Missing
+from headrace.expressions.functions import CLOCK, CLOCK_ADVICE, CLOCK_WORDS
 from headrace.expressions.problem import ExpressionProblem
 from headrace.schema.model import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from headrace.expressions.columns import Columns
+    from headrace.schema.model import Type
 
 _QUERIES = (
     exp.Query,
@@ -48,6 +50,32 @@ _NOT_BOOLEAN = (
     exp.HexString,
     exp.RawString,
 )
+# Where a text is compared or passed on as a text.
+_AS_TEXT = (
+    exp.EQ,
+    exp.NEQ,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.In,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.Case,
+    exp.If,
+    exp.Coalesce,
+    exp.Concat,
+    exp.DPipe,
+    exp.Array,
+    exp.Bracket,
+    exp.Alias,
+)
+_TIMES = {
+    Primitive.DATE,
+    Primitive.TIMESTAMP_MILLIS,
+    Primitive.TIMESTAMP_MICROS,
+    Primitive.LOCAL_TIMESTAMP_MILLIS,
+    Primitive.LOCAL_TIMESTAMP_MICROS,
+}
 
 
 def offset_of(node: exp.Expr) -> int:
@@ -56,6 +84,17 @@ def offset_of(node: exp.Expr) -> int:
         int(one.meta["start"]) for one in node.find_all(exp.Identifier) if "start" in one.meta
     ]
     return min(starts, default=0)
+
+
+def problems_of(
+    tree: exp.Expr, columns: Columns, refused: Sequence[ExpressionProblem]
+) -> list[ExpressionProblem]:
+    """Return what is wrong with a tree, be it a filter or a column, after the `refused` calls."""
+    if refused:
+        # A refused call brings its *, its window or its query along: one mistake, told once.
+        return [*refused, *unknown_columns(tree, columns)]
+    found = [*forbidden(tree), *unknown_columns(tree, columns)]
+    return found or list(clock_words(tree, columns))
 
 
 def forbidden(tree: exp.Expr) -> Iterator[ExpressionProblem]:
@@ -94,6 +133,20 @@ def unknown_columns(tree: exp.Expr, columns: Columns) -> Iterator[ExpressionProb
         if isinstance(found, Missing):
             offset = steps[found.part][1]
             yield ExpressionProblem(found.message, found.suggestion or None, offset)
+
+
+def clock_words(tree: exp.Expr, columns: Columns) -> Iterator[ExpressionProblem]:
+    """Give each text such as 'now' that Spark would read as a time of its clock."""
+    for node in tree.find_all(exp.Literal, exp.RawString):
+        word = str(node.this).strip().casefold().split(" ")[0]
+        if word not in CLOCK_WORDS or (isinstance(node, exp.Literal) and not node.is_string):
+            continue
+        parent = node.parent
+        others = parent.iter_expressions() if parent is not None else ()
+        is_time = any(_type_of(one, columns) in _TIMES for one in others if one is not node)
+        if parent is not None and (is_time or not isinstance(parent, _AS_TEXT)):
+            message = f"'{word}' is read as a time here: {CLOCK}"
+            yield ExpressionProblem(message, CLOCK_ADVICE, offset_of(parent))
 
 
 def _steps(node: exp.Expr) -> list[tuple[str, int]] | None:
@@ -145,9 +198,12 @@ def not_boolean(tree: exp.Expr, columns: Columns) -> ExpressionProblem | None:
 
 
 def _is_other_column(node: exp.Expr, columns: Columns) -> bool:
-    steps = _steps(node)
-    if not steps:
-        return False
-    found = columns.find([name for name, _ in steps])
-    kind = None if isinstance(found, Missing) else found.type
+    kind = _type_of(node, columns)
     return kind is not None and kind is not Primitive.BOOLEAN
+
+
+def _type_of(node: exp.Expr, columns: Columns) -> Type | None:
+    """Return the type of a column, None where it is no column or of a type that is not known."""
+    steps = _steps(node)
+    found = columns.find([name for name, _ in steps]) if steps else None
+    return found.type if isinstance(found, Found) else None

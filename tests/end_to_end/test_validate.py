@@ -64,6 +64,8 @@ def test_paths_are_as_seen_from_here(workspace: Files) -> None:
     assert below.stdout.startswith("playback.yaml:11:14: ")
     outside = validate(workspace.root / "apps")
     assert outside.stdout.startswith(f"{workspace.root}/streams/playback.yaml:11:14: ")
+    roundabout = validate(workspace.root / "apps", "../apps/../streams/playback.yaml")
+    assert roundabout.stdout.startswith(f"{workspace.root}/streams/playback.yaml:11:14: ")
     elsewhere = validate(Path("/"), "--workspace", str(workspace.root))
     assert f"{workspace.root}/streams/playback.yaml:11:14: ".lstrip("/") in elsewhere.stdout
     assert elsewhere.returncode == 1

@@ -78,6 +78,14 @@ def test_places_that_stay_as_they_are(files: Files, line: str, key: str, expecte
     assert properties[key] == expected.format(root=files.root)
 
 
+@pytest.mark.parametrize("state_dir", ["state", "a/../state", "~nobody-of-that-name/x", "/state"])
+def test_the_state_has_an_absolute_place(files: Files, state_dir: str) -> None:
+    files.write("headrace.yaml", f"state_dir: {state_dir}\n")
+    place = load_workspace(files.root).state_dir
+    assert place.is_absolute()
+    assert place == files.root / state_dir.replace("a/../", "")
+
+
 def test_a_stream_is_loaded_with_its_schema(files: Files) -> None:
     loaded = load_stream(Path("streams/playback.yaml"), load_workspace())
     assert loaded.config.hygiene.max_future_skew == timedelta(minutes=10)

@@ -38,6 +38,8 @@ from tests.unit.expressions.schema import SCHEMA
         "trim(both 'x' from country) = 'a' and substring(country from 1 for 2) = 'b'",
         "__metadata__.partition = 1 and __METADATA__.kafka_ingestion_ts > ts",
         "country is distinct from event_type",
+        "country = 'now' or event_type in ('today', 'never') or country like 'tomorrow'",
+        "unix_timestamp(ts) > 1",
     ],
 )
 def test_conditions_that_spark_understands(text: str) -> None:
@@ -126,6 +128,14 @@ def test_mistakes_at_their_characters(
         "ts > current_timestamp()",
         "ts > current_date",
         "current_user = 'x'",
+        "unix_timestamp() > 1",
+        "ts > timestamp 'now'",
+        "ts > timestamp_ntz'Today UTC'",
+        "ts > ' now '",
+        "ts between 'yesterday' and 'tomorrow'",
+        "cast('now' as timestamp) > ts",
+        "'today'::date > date '2020-01-01'",
+        "to_date('today') > date '2020-01-01'",
         "user = 'x'",
         "session_user() = 'x'",
         "rand() < 0.5",
@@ -148,6 +158,12 @@ def test_a_replay_is_the_reason_against_the_clock() -> None:
     (problem,) = check_filter("ts > now()", SCHEMA)
     assert "another value in a replay than live" in problem.message
     assert problem.offset == 5
+
+
+@pytest.mark.parametrize("text", ["ts = 'now'", "ts in ('now')", "'now' <> ts"])
+def test_a_text_is_a_time_where_a_time_is_compared(text: str) -> None:
+    (problem,) = check_filter(text, SCHEMA)
+    assert "'now' is read as a time here" in problem.message
 
 
 def test_a_column_may_have_the_name_of_a_call() -> None:
