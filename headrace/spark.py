@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from headrace.errors import Terminal, Transient
-from headrace.iceberg import spark_catalog_settings
+from headrace.iceberg.catalog import spark_catalog_settings
 from headrace.jars.cache import ensure
 from headrace.java import java
 
@@ -97,6 +97,8 @@ def session_settings(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        # Kafka by its newer interface: the counts of a batch come back with its write only there.
+        "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.shuffle.partitions": str(shuffle_partitions(master)),
         "spark.driver.memory": f"{driver_memory_mb()}m",

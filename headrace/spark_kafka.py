@@ -53,5 +53,6 @@ def write_topic(records: DataFrame, cluster: Cluster, topic: str) -> None:
         .option("kafka.batch.size", str(256 * 1024))
         .option("includeHeaders", "true")
         .option("topic", topic)
+        .mode("append")
         .save()
     )

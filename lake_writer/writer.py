@@ -11,13 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from headrace.contract import INGESTION_TS, METADATA
 from headrace.errors import Terminal
 from headrace.formats.decode import ERROR, RAW, RAW_SCHEMA, add_hygiene, decode
+from headrace.iceberg.tables import ensure_table, newest_summaries
 from headrace.kafka import KafkaCluster
 from headrace.locks import hold
 from headrace.quarantine import quarantine_records
 from headrace.spark_kafka import read_topics, write_topic
 from headrace.streaming import Job, run_jobs
 from lake_writer.offsets import advanced, committed, summary
-from lake_writer.table import ensure_table, newest_summaries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

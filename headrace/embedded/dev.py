@@ -14,7 +14,7 @@ from headrace.config.secret import Secret
 from headrace.config.workspace import Catalog
 from headrace.config.workspace_file import CatalogConfig
 from headrace.embedded.broker import Broker, BrokerOptions, is_taken
-from headrace.iceberg import open_catalog, sqlite_file
+from headrace.iceberg.catalog import open_catalog, sqlite_file
 from headrace.locks import describe, hold
 
 if TYPE_CHECKING:

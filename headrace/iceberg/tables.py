@@ -14,7 +14,7 @@ from pyiceberg.transforms import parse_transform
 
 from headrace.contract import TABLE_PROPERTIES, with_metadata
 from headrace.errors import Terminal
-from headrace.iceberg import open_catalog
+from headrace.iceberg.catalog import open_catalog
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:

@@ -1,0 +1,100 @@
+"""Iceberg, as the stages use it: one catalog under two clients, tables by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+from headrace.errors import TableMissing, Terminal, UsageError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
+    from pyiceberg.table import Table
+
+    from headrace.config.workspace import Catalog, Workspace
+
+SPARK_TYPES = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
+# How long one client waits while another holds the SQLite file.
+SQLITE_BUSY_MS = 30_000
+
+
+def catalog_properties(catalog: Catalog) -> dict[str, str]:
+    """Return pyiceberg's properties, with local places as URIs that Spark reads the same way."""
+    properties = catalog.properties()
+    warehouse = properties.get("warehouse", "")
+    if warehouse.startswith("/"):
+        properties["warehouse"] = f"file://{warehouse}"
+    return properties
+
+
+def open_catalog(catalog: Catalog) -> PyIcebergCatalog:
+    """Open a catalog with pyiceberg; an embedded one is made where it is missing."""
+    properties = catalog_properties(catalog)
+    file = sqlite_file(properties)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return load_catalog(catalog.name, **properties)
+    except Exception as problem:
+        # What a catalog's client raises differs from kind to kind; its address is a secret.
+        kind = type(problem).__name__
+        raise Terminal(
+            f"catalog {catalog.name} ({catalog.type}) could not be opened: {kind}",
+            f"check catalogs.{catalog.name} in headrace.yaml",
+        ) from problem
+
+
+def sqlite_file(properties: dict[str, str]) -> Path | None:
+    """Return the file of a SQLite catalog, None where it is of another kind."""
+    uri = properties.get("uri", "")
+    scheme, separator, rest = uri.partition(":///")
+    if not separator or scheme.partition("+")[0] != "sqlite" or not rest:
+        return None
+    return Path(rest.partition("?")[0])
+
+
+def load_table(workspace: Workspace, name: str) -> Table:
+    """Load `catalog.database.table`, or say which tables there are."""
+    catalog_name, database, table = split_name(name)
+    catalog = open_catalog(workspace.catalog(catalog_name))
+    try:
+        return catalog.load_table((*database, table))
+    except NoSuchTableError:
+        raise TableMissing(name, _tables(catalog, catalog_name)) from None
+
+
+def split_name(name: str) -> tuple[str, tuple[str, ...], str]:
+    """Split `catalog.database.table`; a database may itself have dots."""
+    parts = name.split(".")
+    if len(parts) < 3 or not all(parts):
+        raise UsageError(f"{name} is no table name", "write it as CATALOG.DATABASE.TABLE")
+    return parts[0], tuple(parts[1:-1]), parts[-1]
+
+
+def _tables(catalog: PyIcebergCatalog, catalog_name: str) -> list[str]:
+    found = []
+    for namespace in catalog.list_namespaces():
+        try:
+            tables = catalog.list_tables(namespace)
+        except NoSuchNamespaceError:
+            continue
+        found += [".".join((catalog_name, *table)) for table in tables]
+    return found
+
+
+def spark_catalog_settings(catalog: Catalog) -> dict[str, str]:
+    """Return the settings that give Spark the same catalog under the same name."""
+    properties = catalog_properties(catalog)
+    prefix = f"spark.sql.catalog.{catalog.name}"
+    properties["type"] = SPARK_TYPES[catalog.type]
+    if catalog.type == "sql":
+        properties["jdbc.schema-version"] = "V1"
+        file = sqlite_file(properties)
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            properties["uri"] = f"jdbc:sqlite:{file}?busy_timeout={SQLITE_BUSY_MS}"
+    settings = {f"{prefix}.{name}": value for name, value in properties.items()}
+    return {prefix: "org.apache.iceberg.spark.SparkCatalog", **settings}

@@ -1,0 +1,80 @@
+"""What many tests share: one broker and one Spark session for the whole run."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.config.load import load_workspace
+from headrace.embedded.broker import Broker, BrokerOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyiceberg.catalog import Catalog
+    from pyspark.sql import SparkSession
+
+    from headrace.config.workspace import Workspace
+
+HEADRACE_YAML = """\
+clusters:
+  fronting: {{bootstrap_servers: "{bootstrap}", region: us-east-1}}
+  consumer: {{bootstrap_servers: "{bootstrap}"}}
+catalogs:
+  lake: {{type: sql, uri: "sqlite:///.headrace/catalog.db", warehouse: ".headrace/warehouse"}}
+spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g}}}}
+"""
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A real broker, one for the whole run."""
+    with Broker(tmp_path_factory.mktemp("broker"), BrokerOptions(heap_mb=384)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def make_workspace(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Make a folder with a headrace.yaml that names the broker and a catalog of its own."""
+
+    def make() -> Path:
+        root = tmp_path_factory.mktemp("workspace")
+        text = HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers)
+        (root / "headrace.yaml").write_text(text, encoding="utf-8")
+        return root
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def workspace(make_workspace: Callable[[], Path]) -> Workspace:
+    """The workspace of the shared Spark session."""
+    return load_workspace(make_workspace())
+
+
+@pytest.fixture(scope="session")
+def spark(workspace: Workspace) -> Iterator[SparkSession]:
+    """The Spark session, one for the whole run, with the catalog `lake`."""
+    from headrace.spark import session
+
+    with session(workspace, "tests") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def lake_catalog(workspace: Workspace) -> Catalog:
+    """The catalog `lake` as pyiceberg sees it, on the same SQLite file as Spark's."""
+    from headrace.iceberg.catalog import open_catalog
+
+    return open_catalog(workspace.catalog("lake"))
+
+
+@pytest.fixture
+def unique() -> Callable[[str], str]:
+    """Name a topic or a table that no other test uses."""
+    return lambda name: f"{name}_{next(_numbers)}"
