@@ -27,12 +27,7 @@ class Problem:
         return f"{sentence} — {self.suggestion}" if self.suggestion else sentence
 
     @property
-    def absolute(path: Path) -> Path:
-    """Return the path from the root, without `..`; a symbolic link stays the name that it has."""
-    return Path(os.path.normpath(path.absolute()))
-
-
-def shown_path(self) -> str:
+    def shown_path(self) -> str:
         """The path as a user would type it from where they are."""
         return shown_path(self.path)
 
@@ -45,6 +40,11 @@ def shown_path(self) -> str:
             "message": self.message,
             "suggestion": self.suggestion or None,
         }
+
+
+def absolute(path: Path) -> Path:
+    """Return the path from the root, without `..`; a symbolic link stays the name that it has."""
+    return Path(os.path.normpath(path.absolute()))
 
 
 def shown_path(path: Path) -> str:
