@@ -13,7 +13,7 @@ setup: ## Install everything: .venv from the lock file, jars checked by hash
 	@$(PYTHON) tools/setup_environment.py
 
 demo: setup ## Broker, events, router, lake writer and replay, end to end, with counts
-	@$(BIN)/headrace dev --demo --ephemeral --once
+	@$(BIN)/headrace dev --demo --once
 
 test: setup lint ## Lint, types and all tests
 	@$(BIN)/pytest

@@ -55,9 +55,12 @@ def dev(
         raise UsageError("--once goes with --demo", "headrace dev --demo --once")
     configure_logging()
     if demo:
-        from headrace.demo import run_demo
+        from headrace.demo.run import DemoOptions, run_demo
 
-        return run_demo(workspace_dir or Path.cwd(), ephemeral=ephemeral, once=once)
+        with Drain() as drain:
+            return run_demo(
+                (workspace_dir or Path.cwd()).absolute(), DemoOptions(ephemeral, once), drain
+            )
     root, workspace = _place(workspace_dir)
     with Drain() as drain:
         with DevStack(root, workspace, DevOptions(ports, ephemeral=ephemeral)) as stack:

@@ -1,0 +1,1 @@
+"""What `headrace init` copies. Data, not code."""
