@@ -49,10 +49,9 @@ def replay(
     in UTC where they name no zone. DIR gets one file per step and certificate.json, which
     says what was delivered and how far out of order it was, as measured on the records.
 
-    \b
-      backfill replay --table lake.playback.starts --to jsonl:replayed \\
-        --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
-    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+        backfill replay --table lake.playback.starts --to jsonl:replayed
+                 --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
+    """
     from backfill.jsonl import JsonlFolder
     from backfill.period import parse_period
     from backfill.progress import follow

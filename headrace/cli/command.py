@@ -20,7 +20,8 @@ F = TypeVar("F", bound="Callable[..., Any]")
 FAILED = 1
 INTERRUPTED = 130
 
-click.rich_click.USE_MARKDOWN = False
+click.rich_click.TEXT_MARKUP = "markdown"
+click.rich_click.TEXT_PARAGRAPH_LINEBREAKS = "\n\n"
 click.rich_click.SHOW_ARGUMENTS = True
 click.rich_click.COMMANDS_BEFORE_OPTIONS = True
 

@@ -12,15 +12,13 @@ from headrace.cli.command import EntryPointGroup, run
 def headrace() -> None:
     """Route event streams, land them in the lake, replay them into the same application.
 
-    \b
-    A first look, from an empty folder:
-      headrace init demo && cd demo
-      headrace dev                          # Kafka and a catalog, until Ctrl-C
-      headrace produce events.jsonl --cluster fronting --topic playback_raw
-      router start -c streams/playback.yaml --once
-      lake-writer start -c tables/playback_starts.yaml --once
-      backfill replay --table lake.playback.starts --to jsonl:replayed …
-    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+    A first look:
+
+        headrace dev --demo    # everything once, with counts
+        headrace init plays    # a workspace of your own, with a README
+
+    The stages are commands of their own: router, lake-writer, backfill.
+    """
 
 
 def main() -> None:
