@@ -4,7 +4,7 @@ BIN := .venv/bin
 CODE := headrace router lake_writer backfill stream_app tests tools benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types bench faults schemas lock clean
+.PHONY: help setup demo test lint format bench schemas lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
