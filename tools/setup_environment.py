@@ -26,6 +26,8 @@ INPUTS = (
     "pyproject.toml",
 )
 MINIMUM_PYTHON = (3, 11)
+# Our own commands say what to do by themselves.
+OUR_ADVICE = "\n  → "
 
 PIP_INSTALL = [PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
 UV_INSTALL = [UV, "pip", "install", "-q", "--compile-bytecode", "--python", PYTHON]
@@ -43,7 +45,7 @@ STEPS = (
     ),
     ("headrace itself", [*UV_INSTALL, "--no-deps", "--editable", "."]),
     # Compiled ahead, so that the first `--help` is as quick as the second.
-    ("headrace itself", [PYTHON, "-m", "compileall", "-q", *PACKAGES]),
+    ("a quick start of the commands", [PYTHON, "-m", "compileall", "-q", *PACKAGES]),
     ("jars", [PYTHON, "-m", "headrace.cli.main", "jars", "fetch"]),
 )
 
@@ -60,6 +62,7 @@ def main() -> None:
         wanted = fingerprint()
         if read(STAMP) == wanted:
             return
+        check_java()
         try:
             LOG.parent.mkdir(exist_ok=True)
             create_environment()
@@ -70,6 +73,18 @@ def main() -> None:
             STAMP.write_text(wanted)
         except OSError as problem:
             fail(f"setup stopped: {problem}.", advice_for(str(problem)))
+
+
+def check_java() -> None:
+    """Say that Java is missing before minutes are spent on all the rest."""
+    sys.path.insert(0, str(ROOT))
+    from headrace.errors import HeadraceError  # noqa: PLC0415 - not before Python is new enough
+    from headrace.java import java  # noqa: PLC0415 - as above
+
+    try:
+        java()
+    except HeadraceError as problem:
+        fail(f"{problem.message}.", problem.advice)
 
 
 def fingerprint() -> str:
@@ -105,6 +120,8 @@ def run(title: str, command: "list[object]", log: TextIO) -> None:
     output = step.stdout + step.stderr
     log.write(f"$ {' '.join(words)}\n{output}\n")
     log.flush()
+    if step.returncode != 0 and OUR_ADVICE in output:
+        sys.exit(output[output.find("error: ") :].rstrip())
     if step.returncode != 0:
         tail = "\n".join("  | " + line for line in output.strip().splitlines()[-6:])
         fail(f"setup stopped at: {title}\n{tail}", advice_for(output))
