@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
+
+STOPPING = b"\nstopping: what is at hand is finished first; Ctrl-C again insists\n"
 
 
 class Drain:
@@ -47,4 +51,7 @@ class Drain:
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self._asked.is_set() and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if not self._asked.is_set():
+            # os.write: the signal may have come in the middle of a print.
+            os.write(sys.stderr.fileno(), STOPPING)
         self._asked.set()

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
 SMALLEST_DRIVER_MB = 1024
 LARGEST_DRIVER_MB = 4096
+LAUNCHED = ("spark.driver.", "spark.master")
+# Spark shows a setting or an option whose name matches this only as a mask.
+MASKED = (
+    r"(?i)secret|password|token|credential|jaas|access[.]?key|account[.]?key"
+    r"|spark[.]sql[.]catalog[.].*[.]uri"
+)
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 LOGGING = """\
@@ -64,11 +70,15 @@ def start_session(
     settings = session_settings(workspace, name, log_file, conf or {})
     java()
     _use_our_spark()
-    spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    # What the JVM is launched with stands on its command line, for everybody on the machine to
+    # read; the rest, secrets of catalogs among it, is handed over once it runs.
+    launch = [(name, value) for name, value in settings.items() if name.startswith(LAUNCHED)]
+    launch_conf = SparkConf(loadDefaults=False).setAll(launch)
+    whole_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with log_file.open("ab") as log:
         try:
-            gateway = launch_gateway(spark_conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]  # pyspark types it not
-            context = SparkContext(gateway=gateway, conf=spark_conf)
+            gateway = launch_gateway(launch_conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]  # pyspark types it not
+            context = SparkContext(gateway=gateway, conf=whole_conf)
         except Exception as problem:  # noqa: BLE001 - from py4j, Java and the launcher alike
             raise _not_started(settings["spark.master"], log_file, problem) from None
     return SparkSession(context)
@@ -97,6 +107,8 @@ def session_settings(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        "spark.redaction.regex": MASKED,
+        "spark.sql.redaction.options.regex": MASKED,
         # Kafka by its newer interface: the counts of a batch come back with its write only there.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         "spark.sql.extensions": EXTENSIONS,

@@ -107,11 +107,12 @@ class RunningJob:
 
 def run_jobs(jobs: Sequence[Job], drain: Drain, *, once: bool) -> None:
     """Run jobs until each has ended, or until asked to drain. One that fails holds up no other."""
+    if drain.requested:
+        return
     running = [RunningJob(job, once=once) for job in jobs]
     while any(job.active for job in running) and not drain.wait(CHECK_EVERY_S):
         pass
     if drain.requested:
-        log.info("draining: the batch at hand is finished, nothing after it is begun")
         for job in running:
             job.drain()
     failures = [failure for job in running if (failure := job.failure()) is not None]

@@ -40,14 +40,19 @@ ROOTS: dict[JarSet, list[tuple[str, str, str]]] = {
     ],
 }
 # What pyspark brings itself, or what a pinned jar above takes the place of.
-EXCLUDED: dict[JarSet, list[str]] = {
-    "spark": ["org.apache.hadoop", "org.scala-lang", "org.scala-lang.modules", "org.slf4j"]
-    + ["org.xerial.snappy", "com.google.code.findbugs", "com.github.luben", "org.lz4"],
-    "broker": ["org.lz4"],
-}
-EXCLUDED_MODULES: dict[JarSet, list[tuple[str, str]]] = {
-    "spark": [("org.apache.spark", "spark-tags_2.13")],
-    "broker": [],
+EXCLUDED: dict[JarSet, tuple[tuple[str, str], ...]] = {
+    "spark": (
+        ("org.apache.hadoop", "*"),
+        ("org.scala-lang", "*"),
+        ("org.scala-lang.modules", "*"),
+        ("org.slf4j", "*"),
+        ("org.xerial.snappy", "*"),
+        ("com.google.code.findbugs", "*"),
+        ("com.github.luben", "*"),
+        ("org.lz4", "*"),
+        ("org.apache.spark", "spark-tags_2.13"),
+    ),
+    "broker": (("org.lz4", "*"),),
 }
 
 
@@ -62,9 +67,8 @@ def main() -> None:
 
 def resolve(jar_set: JarSet) -> list[Jar]:
     """Resolve one set with all that it needs, and hash what came."""
-    rules = "".join(f'<exclude org="{group}"/>' for group in EXCLUDED[jar_set])
-    rules += "".join(
-        f'<exclude org="{group}" module="{module}"/>' for group, module in EXCLUDED_MODULES[jar_set]
+    rules = "".join(
+        f'<exclude org="{group}" module="{module}"/>' for group, module in EXCLUDED[jar_set]
     )
     rules += "".join(
         f'<override org="{group}" module="{artifact}" rev="{version}"/>'

@@ -67,7 +67,6 @@ def dev(
             click.echo(_as_json(stack) if as_json else _as_text(stack))
             while not drain.wait(CHECK_EVERY_S):
                 stack.broker.require_alive()
-            click.echo("stopping", err=True)
         return 0
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import rich_click as click
 
-from headrace.cli.command import log_option, workspace_option
+from headrace.cli.command import log_option, output_option, workspace_option
 
 
 @click.command()
@@ -18,6 +19,7 @@ from headrace.cli.command import log_option, workspace_option
     is_flag=True,
     help="Each line is an object with key, value, headers and timestamp around the record.",
 )
+@output_option
 @workspace_option
 @log_option
 def produce(
@@ -26,6 +28,7 @@ def produce(
     topic: str,
     *,
     envelope: bool,
+    as_json: bool,
     workspace_dir: Path | None,
 ) -> None:
     """Send records from JSON Lines files, or from stdin (-), to a topic.
@@ -43,4 +46,7 @@ def produce(
     configure_logging()
     workspace = load_workspace(workspace_dir)
     sent = send_files(files or (Path("-"),), workspace.cluster(cluster), topic, envelope=envelope)
-    click.echo(f"{sent:,} records sent to {topic}")
+    if as_json:
+        click.echo(json.dumps({"cluster": cluster, "topic": topic, "sent": sent}))
+    else:
+        click.echo(f"{sent:,} records sent to {topic}")

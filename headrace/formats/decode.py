@@ -5,7 +5,6 @@ The one way in for every stage, so that a record looks the same wherever it is r
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
@@ -14,7 +13,7 @@ from pyspark.sql import types as T  # noqa: N812 - as above
 from headrace.contract import METADATA, REGION_HEADER
 from headrace.errors import Terminal
 from headrace.formats.json_check import first_problem
-from headrace.formats.json_types import from_json_value, json_struct
+from headrace.formats.json_types import field_value, json_struct
 from headrace.schema.model import Field, Primitive, Record
 
 if TYPE_CHECKING:
@@ -24,7 +23,10 @@ if TYPE_CHECKING:
 
 RAW: Final = "__raw__"
 ERROR: Final = "__error__"
+_WHOLE: Final = "__whole__"
 _PARSED: Final = "__parsed__"
+_ONE: Final = "__one__"
+_END: Final = "__end__"
 _CORRUPT: Final = "__corrupt__"
 
 RAW_SCHEMA = Record(
@@ -50,8 +52,9 @@ def decode(kafka: DataFrame, schema: Record | None, form: str, region: str | Non
         return raw.select(f"{RAW}.key", f"{RAW}.value", metadata, RAW, good)
     if form != "json" or schema is None:
         raise Terminal(f"values of format {form} are not read here", "json and raw are")
-    parsed = raw.withColumn(_PARSED, _parse_json(F.col(f"{RAW}.value"), schema))
-    columns = [_column(F.col(_PARSED)[field.name], field) for field in schema.fields]
+    whole = raw.withColumn(_WHOLE, _parse_json(schema))
+    parsed = whole.withColumn(_PARSED, F.get(F.col(_WHOLE)[_ONE], F.lit(0)))
+    columns = [field_value(F.col(_PARSED)[f.name], f).alias(f.name) for f in schema.fields]
     return parsed.select(*columns, metadata, RAW, _error(schema).alias(ERROR))
 
 
@@ -83,36 +86,44 @@ def add_hygiene(decoded: DataFrame, hygiene: Hygiene) -> DataFrame:
     return decoded.withColumn(ERROR, F.coalesce(*problems))
 
 
-def _parse_json(value: Column, schema: Record) -> Column:
-    fields = json_struct(schema).fields
-    with_corrupt = T.StructType([*fields, T.StructField(_CORRUPT, T.StringType())])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    return F.from_json(value.cast("string"), with_corrupt, options)
+def _parse_json(schema: Record) -> Column:
+    whole = T.StructType(
+        [
+            T.StructField(_ONE, T.ArrayType(json_struct(schema))),
+            T.StructField(_END, T.BooleanType()),
+            T.StructField(_CORRUPT, T.StringType()),
+        ]
+    )
+    options = {
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _CORRUPT,
+        "allowSingleQuotes": "false",
+    }
+    return F.from_json(_enclosed(), whole, options)
 
 
-def _column(parsed: Column, field: Field) -> Column:
-    value = from_json_value(parsed, field.type)
-    if field.default is not None and not field.nullable:
-        only = replace(field, name="v")
-        whole = F.from_json(F.lit(f'{{"v":{field.default}}}'), json_struct(Record("", (only,))))
-        default = whole["v"]
-        value = F.coalesce(value, from_json_value(default, field.type))
-    return value.alias(field.name)
+def _enclosed() -> Column:
+    """Put the text into an object of ours.
+
+    Spark reads the first value of a text and overlooks whatever follows it. In here a second
+    record is a second item, and anything else is a mistake before the end that we look for.
+    """
+    before, after = F.lit(f'{{"{_ONE}":['), F.lit(f'],"{_END}":true}}')
+    return F.concat(before, F.col(f"{RAW}.value").cast("string"), after)
 
 
 def _error(schema: Record) -> Column:
-    value = F.col(f"{RAW}.value")
+    value, whole = F.col(f"{RAW}.value"), F.col(_WHOLE)
     text = value.cast("string")
-    # A list or a text is JSON too, and Spark would take the first record out of a list.
-    is_object = F.btrim(text, F.lit(" \t\r\n")).rlike(r"(?s)^\{.*\}$")
-    is_json = F.try_parse_json(text).isNotNull()
+    is_one = (F.size(whole[_ONE]) == 1) & whole[_END].isNotNull() & F.col(_PARSED).isNotNull()
+    is_broken = whole[_CORRUPT].isNotNull()
+    no_object = F.lit("not a JSON object")
+    begins_well = text.rlike(r"^[ \t\r\n]*\{")
     return (
         F.when(value.isNull(), F.lit("the record has no value"))
         .when(~F.is_valid_utf8(text), F.lit("the value is not UTF-8"))
-        .when(~is_object | (F.col(_PARSED)[_CORRUPT].isNotNull() & ~is_json), "not a JSON object")
-        .when(
-            F.col(_PARSED)[_CORRUPT].isNotNull(),
-            F.lit("a field has another type than the schema says"),
-        )
-        .otherwise(first_problem(F.col(_PARSED), schema))
+        .when(~begins_well | (is_broken & F.try_parse_json(_enclosed()).isNull()), no_object)
+        .when(is_broken, F.lit("a field has another type than the schema says"))
+        .when(~F.coalesce(is_one, F.expr("false")), no_object)
+        .otherwise(first_problem(F.col(_PARSED), schema, text))
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.sql import types as T  # noqa: N812 - as above
 
+from headrace.formats.defaults import default_json
 from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
 
 if TYPE_CHECKING:
@@ -18,12 +19,19 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from headrace.schema.model import Type
+    from headrace.schema.model import Field, Type
 
 
 DAY_DIGITS = 7
 MILLI_DIGITS = 15
 MICRO_DIGITS = 18
+WIDEST_DECIMAL = 38
+# The years that every reader knows, Python and SQL among them: 0001 to 9999.
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+FIRST_MICRO, LAST_MICRO = FIRST_DAY * 86_400_000_000, (LAST_DAY + 1) * 86_400_000_000 - 1
+DATE_TEXT = r"^\s*\d{4}-\d{1,2}-\d{1,2}\s*$"
+# With its date: a time of day alone would become one of today.
+TIMESTAMP_TEXT = r"^\s*\d{4}-\d{1,2}-\d{1,2}([T ].*)?$"
 
 PLAIN: dict[Primitive, T.DataType] = {
     Primitive.BOOLEAN: T.BooleanType(),
@@ -52,7 +60,8 @@ def json_type(kind: Type) -> T.DataType:
         case Map():
             return T.MapType(T.StringType(), json_type(kind.value))
         case Decimal():
-            return T.DecimalType(kind.precision, kind.scale)
+            # As many more digits as there is room for: what would be rounded is seen.
+            return T.DecimalType(WIDEST_DECIMAL, WIDEST_DECIMAL - kind.precision + kind.scale)
         case Fixed():
             return T.BinaryType()
         case Enumeration():
@@ -66,7 +75,7 @@ def from_json_value(value: Column, kind: Type) -> Column:
     """Return the schema's value of a parsed one; what is no such value becomes null."""
     match kind:
         case Record():
-            inner = [from_json_value(value[f.name], f.type).alias(f.name) for f in kind.fields]
+            inner = [field_value(value[f.name], f).alias(f.name) for f in kind.fields]
             return F.when(value.isNotNull(), F.struct(*inner))
         case Array():
             return F.transform(value, _each(kind.item)) if changes(kind.item) else value
@@ -83,7 +92,22 @@ def from_json_value(value: Column, kind: Type) -> Column:
             convert = CONVERSIONS.get(kind)
             return convert(value) if convert else value
         case Decimal():
-            return value
+            return _decimal(value, kind)
+
+
+def field_value(parsed: Column, field: Field) -> Column:
+    """Return a field's value of a parsed one; where a record has none, the schema's default."""
+    value = from_json_value(parsed, field.type)
+    if not fills_in(field):
+        return value
+    struct = T.StructType([T.StructField("v", json_type(field.type))])
+    default = F.from_json(F.lit(f'{{"v":{default_json(field)}}}'), struct)["v"]
+    return F.coalesce(value, from_json_value(default, field.type))
+
+
+def fills_in(field: Field) -> bool:
+    """Whether a missing value is the schema's to give."""
+    return field.default is not None and not field.nullable
 
 
 def _each(kind: Type) -> Callable[[Column], Column]:
@@ -94,7 +118,7 @@ def changes(kind: Type) -> bool:
     """Whether a parsed value still has to be converted, itself or inside."""
     match kind:
         case Record():
-            return any(changes(field.type) for field in kind.fields)
+            return any(changes(field.type) or fills_in(field) for field in kind.fields)
         case Array():
             return changes(kind.item)
         case Map():
@@ -102,7 +126,7 @@ def changes(kind: Type) -> bool:
         case Primitive():
             return kind in CONVERSIONS
         case _:
-            return isinstance(kind, Enumeration | Fixed)
+            return isinstance(kind, Enumeration | Fixed | Decimal)
 
 
 def _number(value: Column, digits: int) -> Column:
@@ -110,20 +134,40 @@ def _number(value: Column, digits: int) -> Column:
     return F.when(value.rlike(rf"^\s*-?\d{{1,{digits}}}\s*$"), F.trim(value).cast("long"))
 
 
+def _decimal(value: Column, kind: Decimal) -> Column:
+    exact = value.try_cast(T.DecimalType(kind.precision, kind.scale))
+    return F.when(exact == value, exact)
+
+
 def _timestamp(unit: Callable[[Column], Column], digits: int) -> Callable[[Column], Column]:
-    return lambda value: F.coalesce(unit(_number(value, digits)), value.try_cast("timestamp"))
+    return lambda value: _in_our_years(
+        F.coalesce(unit(_number(value, digits)), _matching(value, TIMESTAMP_TEXT, "timestamp"))
+    )
 
 
 def _local_timestamp(unit: Callable[[Column], Column], digits: int) -> Callable[[Column], Column]:
     # The session is in UTC, so a point in time and its local reading have the same digits.
-    return lambda value: F.coalesce(
-        unit(_number(value, digits)).cast("timestamp_ntz"), value.try_cast("timestamp_ntz")
+    return lambda value: _in_our_years(
+        F.coalesce(
+            unit(_number(value, digits)).cast("timestamp_ntz"),
+            _matching(value, TIMESTAMP_TEXT, "timestamp_ntz"),
+        )
     )
+
+
+def _in_our_years(time: Column) -> Column:
+    micros = F.unix_micros(time.cast("timestamp"))
+    return F.when(micros.between(FIRST_MICRO, LAST_MICRO), time)
 
 
 def _date(value: Column) -> Column:
     days = F.date_from_unix_date(_number(value, DAY_DIGITS).cast("int"))
-    return F.coalesce(days, value.try_cast("date"))
+    date = F.coalesce(days, _matching(value, DATE_TEXT, "date"))
+    return F.when(F.unix_date(date).between(FIRST_DAY, LAST_DAY), date)
+
+
+def _matching(value: Column, pattern: str, target: str) -> Column:
+    return F.when(value.rlike(pattern), value.try_cast(target))
 
 
 def _time(units_per_s: int, target: str) -> Callable[[Column], Column]:
