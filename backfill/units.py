@@ -1,4 +1,4 @@
-"""What is dispatched, and in which order."""
+"""What is dispatched: a data file, a run of its row groups, or a time slice of one of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group of a file, by its footer."""
+
+    index: int
+    min_ts_us: int
+    max_ts_us: int
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
-    """A data file of a source, with the bounds of its ingestion times."""
+    """The smallest piece that is dispatched, with the bounds of its ingestion times.
+
+    `row_groups` is a half-open run of row groups, None for the whole file. `window_us` is a
+    half-open span of time, None for all times: only rows inside it belong to the unit.
+    """
 
     source: str
     path: str
@@ -19,8 +34,27 @@ class Unit:
     max_ts_us: int
     rows: int
     size_bytes: int
+    row_groups: tuple[int, int] | None = None
+    window_us: tuple[int, int] | None = None
+
+    @property
+    def width_us(self) -> int:
+        """How far apart its oldest and its newest record are."""
+        return self.max_ts_us - self.min_ts_us
+
+    @property
+    def place(self) -> tuple[int, int, str, str, tuple[int, int], tuple[int, int]]:
+        """Where a unit stands in the order of time; ties are broken by name, so that a plan is one."""
+        return (
+            self.min_ts_us,
+            self.max_ts_us,
+            self.source,
+            self.path,
+            self.row_groups or (-1, -1),
+            self.window_us or (0, 0),
+        )
 
 
 def in_order(units: Iterable[Unit]) -> list[Unit]:
-    """Return units by their lower bound; ties are broken by name, so that a plan is one plan."""
-    return sorted(units, key=lambda unit: (unit.min_ts_us, unit.max_ts_us, unit.source, unit.path))
+    """Return units in the order of time."""
+    return sorted(units, key=lambda unit: unit.place)

@@ -1,0 +1,119 @@
+"""Which units go together, step by step: the lateness bound, made by construction.
+
+The frontier F is the least time among the units of all sources that are not dispatched yet. A
+step holds units whose newest record is at most the threshold ahead of F. So whatever comes in
+a later step is at F or after it, and nothing that was delivered before it is more than the
+threshold ahead: the bound holds for every pair of records, of whichever sources.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from backfill.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one step may hold; a single unit may always be one."""
+
+    max_rows: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is delivered together. Everything before the frontier has been delivered before."""
+
+    number: int
+    frontier_us: int
+    units: tuple[Unit, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the step holds, by metadata."""
+        return sum(unit.rows for unit in self.units)
+
+
+class TooWide(Terminal):
+    """A unit that no step can hold: it should have been cut."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(f"{unit.path} spans more time than the threshold, and was not cut")
+
+
+def bounded(units: Iterable[Unit], threshold_us: int, limits: Limits) -> Iterator[Step]:
+    """Yield the steps of a lateness-bounded replay of units that are each narrow enough."""
+    walk = _Walk(sorted(units, key=lambda unit: unit.place), limits)
+    number = 0
+    while (oldest := walk.oldest()) is not None:
+        limit_us = oldest.min_ts_us + threshold_us
+        if oldest.max_ts_us > limit_us:
+            raise TooWide(oldest)
+        yield Step(number, oldest.min_ts_us, walk.take_up_to(limit_us))
+        number += 1
+
+
+def unordered(units: Sequence[Unit], limits: Limits) -> Iterator[Step]:
+    """Yield steps by file name, whatever their times: what a plain batch of files would do."""
+    chosen: list[Unit] = []
+    rows = size = number = 0
+    for unit in sorted(units, key=lambda unit: (unit.source, unit.path, unit.place)):
+        over = rows + unit.rows > limits.max_rows or size + unit.size_bytes > limits.max_bytes
+        if chosen and over:
+            yield Step(number, min(one.min_ts_us for one in chosen), tuple(chosen))
+            number += 1
+            chosen, rows, size = [], 0, 0
+        chosen.append(unit)
+        rows += unit.rows
+        size += unit.size_bytes
+    if chosen:
+        yield Step(number, min(one.min_ts_us for one in chosen), tuple(chosen))
+
+
+class _Walk:
+    """The units of a plan in the order of time, and which of them are dispatched."""
+
+    def __init__(self, units: Sequence[Unit], limits: Limits) -> None:
+        self._units = units
+        self._limits = limits
+        self._done = [False] * len(units)
+        self._oldest = 0
+        self._arrived = 0
+        self._ready: list[tuple[int, int]] = []
+
+    def oldest(self) -> Unit | None:
+        """Return the unit at the frontier; None when all are dispatched."""
+        while self._oldest < len(self._units) and self._done[self._oldest]:
+            self._oldest += 1
+        return self._units[self._oldest] if self._oldest < len(self._units) else None
+
+    def take_up_to(self, limit_us: int) -> tuple[Unit, ...]:
+        """Dispatch the frontier's unit, then what ends by the limit, the earliest end first."""
+        while self._arrived < len(self._units) and self._begins_by(limit_us):
+            heapq.heappush(self._ready, (self._units[self._arrived].max_ts_us, self._arrived))
+            self._arrived += 1
+        taken = [self._oldest]
+        self._done[self._oldest] = True
+        rows, size = self._units[self._oldest].rows, self._units[self._oldest].size_bytes
+        while self._ready and self._ready[0][0] <= limit_us:
+            index = self._ready[0][1]
+            if not self._done[index]:
+                rows += self._units[index].rows
+                size += self._units[index].size_bytes
+                if rows > self._limits.max_rows or size > self._limits.max_bytes:
+                    break
+                taken.append(index)
+                self._done[index] = True
+            heapq.heappop(self._ready)
+        return tuple(self._units[index] for index in sorted(taken))
+
+    def _begins_by(self, limit_us: int) -> bool:
+        return self._units[self._arrived].min_ts_us <= limit_us

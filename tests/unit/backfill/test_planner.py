@@ -1,0 +1,172 @@
+"""The bound, on random layouts, against an oracle that knows only records and steps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backfill.cutting import Cell, Grid, runs_of_row_groups, slices_of_row_group
+from backfill.planner import Limits, Step, bounded, unordered
+from backfill.units import RowGroup, Unit
+
+ROOMY = Limits(max_rows=10**9, max_bytes=10**12)
+POISON = 4_000_000
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as the oracle sees it: times, by row group."""
+
+    name: str
+    source: str
+    groups: tuple[tuple[int, ...], ...]
+
+    def unit(self) -> Unit:
+        times = [time for group in self.groups for time in group]
+        return Unit(self.source, self.name, min(times), max(times), len(times), 100 * len(times))
+
+    def footer(self) -> list[RowGroup]:
+        return [
+            RowGroup(index, min(times), max(times), len(times), 100 * len(times))
+            for index, times in enumerate(self.groups)
+        ]
+
+
+times = st.one_of(st.integers(0, 300), st.integers(0, 5_000), st.just(POISON))
+row_group = st.lists(times, min_size=1, max_size=6).map(tuple)
+layouts = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "c"]), st.lists(row_group, min_size=1, max_size=4)),
+    max_size=8,
+).map(
+    lambda rows: [
+        File(f"file-{number}", source, tuple(groups))
+        for number, (source, groups) in enumerate(rows)
+    ]
+)
+limits = st.one_of(st.just(ROOMY), st.builds(Limits, st.integers(1, 20), st.integers(100, 3_000)))
+thresholds = st.one_of(st.integers(1, 50), st.integers(1, 10_000))
+
+
+def cut(files: list[File], threshold: int) -> list[Unit]:
+    grid = Grid(0, threshold)
+    units: list[Unit] = []
+    for file in files:
+        whole = file.unit()
+        if whole.width_us <= threshold:
+            units.append(whole)
+            continue
+        runs, too_wide = runs_of_row_groups(whole, file.footer(), threshold)
+        units += runs
+        for group in too_wide:
+            cells = Counter(grid.cell_of(time) for time in file.groups[group.index])
+            found = [
+                Cell(number, min(inside), max(inside), len(inside))
+                for number in cells
+                if (inside := [t for t in file.groups[group.index] if grid.cell_of(t) == number])
+            ]
+            units += slices_of_row_group(whole, group, found, grid)
+    return units
+
+
+def records(unit: Unit, files: list[File]) -> list[tuple[str, int, int, int]]:
+    """Return what reading a unit gives: each record by file, group, position and time."""
+    file = next(file for file in files if file.name == unit.path)
+    first, last = unit.row_groups or (0, len(file.groups))
+    return [
+        (file.name, group, position, time)
+        for group in range(first, last)
+        for position, time in enumerate(file.groups[group])
+        if unit.window_us is None or unit.window_us[0] <= time < unit.window_us[1]
+    ]
+
+
+def delivered(steps: list[Step], files: list[File]) -> list[list[tuple[str, int, int, int]]]:
+    return [[one for unit in step.units for one in records(unit, files)] for step in steps]
+
+
+@given(layouts, thresholds, limits)
+@settings(max_examples=300, deadline=None)
+def test_no_record_comes_more_than_the_threshold_after_a_newer_one(
+    files: list[File], threshold: int, limit: Limits
+):
+    steps = delivered(list(bounded(cut(files, threshold), threshold, limit)), files)
+    newest_before = None
+    for step in steps:
+        for *_, time in step:
+            assert newest_before is None or newest_before - time <= threshold
+        newest = max(time for *_, time in step)
+        newest_before = newest if newest_before is None else max(newest_before, newest)
+
+
+@given(layouts, thresholds, limits)
+@settings(max_examples=300, deadline=None)
+def test_every_record_is_delivered_once(files: list[File], threshold: int, limit: Limits):
+    steps = delivered(list(bounded(cut(files, threshold), threshold, limit)), files)
+    wanted = Counter(
+        (file.name, group, position, time)
+        for file in files
+        for group, inside in enumerate(file.groups)
+        for position, time in enumerate(inside)
+    )
+    assert Counter(one for step in steps for one in step) == wanted
+    assert all(steps), "a step without a record makes no progress"
+
+
+@given(layouts, thresholds, limits, st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_a_plan_does_not_depend_on_the_order_in_which_files_are_listed(
+    files, threshold, limit, chance
+) -> None:
+    units = cut(files, threshold)
+    shuffled = list(units)
+    chance.shuffle(shuffled)
+    assert list(bounded(units, threshold, limit)) == list(bounded(shuffled, threshold, limit))
+
+
+@given(layouts, thresholds, limits)
+@settings(max_examples=100, deadline=None)
+def test_a_step_says_how_many_rows_it_holds_and_where_it_starts(
+    files: list[File], threshold: int, limit: Limits
+):
+    for step in bounded(cut(files, threshold), threshold, limit):
+        inside = delivered([step], files)[0]
+        assert step.rows == len(inside)
+        assert step.frontier_us == min(time for *_, time in inside)
+        if len(step.units) > 1:
+            assert step.rows <= limit.max_rows
+
+
+@given(layouts, limits)
+@settings(max_examples=100, deadline=None)
+def test_unordered_steps_hold_every_unit_once_within_the_limits(files: list[File], limit: Limits):
+    units = [file.unit() for file in files]
+    steps = list(unordered(units, limit))
+    assert Counter(unit for step in steps for unit in step.units) == Counter(units)
+    assert all(len(step.units) == 1 or step.rows <= limit.max_rows for step in steps)
+
+
+def test_one_source_that_has_ended_holds_nobody() -> None:
+    a = [Unit("a", f"a{n}", n * 10, n * 10 + 9, 1, 1) for n in range(2)]
+    b = [Unit("b", f"b{n}", n * 10, n * 10 + 9, 1, 1) for n in range(6)]
+    steps = list(bounded([*a, *b], 9, ROOMY))
+    assert [sorted(unit.path for unit in step.units) for step in steps] == [
+        ["a0", "b0"],
+        ["a1", "b1"],
+        ["b2"],
+        ["b3"],
+        ["b4"],
+        ["b5"],
+    ]
+
+
+def test_a_record_from_far_ahead_is_delivered_last_and_moves_no_frontier() -> None:
+    files = [
+        File("clean", "a", ((0, 10), (20, 30))),
+        File("poisoned", "b", ((5, 12, POISON, 14),)),
+    ]
+    steps = list(bounded(cut(files, 10), 10, ROOMY))
+    assert [step.frontier_us for step in steps] == [0, 12, 20, POISON]
+    assert delivered(steps, files)[-1] == [("poisoned", 0, 2, POISON)]
