@@ -91,7 +91,7 @@ def delivered(steps: list[Step], files: list[File]) -> list[list[tuple[str, int,
 @settings(max_examples=300, deadline=None)
 def test_no_record_comes_more_than_the_threshold_after_a_newer_one(
     files: list[File], threshold: int, limit: Limits
-):
+) -> None:
     steps = delivered(list(bounded(cut(files, threshold), threshold, limit)), files)
     newest_before = None
     for step in steps:
@@ -103,7 +103,7 @@ def test_no_record_comes_more_than_the_threshold_after_a_newer_one(
 
 @given(layouts, thresholds, limits)
 @settings(max_examples=300, deadline=None)
-def test_every_record_is_delivered_once(files: list[File], threshold: int, limit: Limits):
+def test_every_record_is_delivered_once(files: list[File], threshold: int, limit: Limits) -> None:
     steps = delivered(list(bounded(cut(files, threshold), threshold, limit)), files)
     wanted = Counter(
         (file.name, group, position, time)
@@ -118,7 +118,7 @@ def test_every_record_is_delivered_once(files: list[File], threshold: int, limit
 @given(layouts, thresholds, limits, st.randoms(use_true_random=False))
 @settings(max_examples=100, deadline=None)
 def test_a_plan_does_not_depend_on_the_order_in_which_files_are_listed(
-    files, threshold, limit, chance
+    files: list[File], threshold: int, limit: Limits, chance: random.Random
 ) -> None:
     units = cut(files, threshold)
     shuffled = list(units)
@@ -130,7 +130,7 @@ def test_a_plan_does_not_depend_on_the_order_in_which_files_are_listed(
 @settings(max_examples=100, deadline=None)
 def test_a_step_says_how_many_rows_it_holds_and_where_it_starts(
     files: list[File], threshold: int, limit: Limits
-):
+) -> None:
     for step in bounded(cut(files, threshold), threshold, limit):
         inside = delivered([step], files)[0]
         assert step.rows == len(inside)
@@ -141,7 +141,9 @@ def test_a_step_says_how_many_rows_it_holds_and_where_it_starts(
 
 @given(layouts, limits)
 @settings(max_examples=100, deadline=None)
-def test_unordered_steps_hold_every_unit_once_within_the_limits(files: list[File], limit: Limits):
+def test_unordered_steps_hold_every_unit_once_within_the_limits(
+    files: list[File], limit: Limits
+) -> None:
     units = [file.unit() for file in files]
     steps = list(unordered(units, limit))
     assert Counter(unit for step in steps for unit in step.units) == Counter(units)
