@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +22,21 @@ class SourceCount:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The measured facts. `threshold_ms` is null where the order was by lower bound alone."""
+    """The measured facts. `threshold_ms` is null where no bound was asked for."""
 
     period: str
+    order: str
     steps: int
-    threshold_ms: int | None
+    threshold_ms: float | None
     max_disorder_ms: float
     dropped_late: int
     complete: bool
     sources: tuple[SourceCount, ...]
+
+    @property
+    def bound_held(self) -> bool:
+        """Whether no record was further out of order than the threshold."""
+        return self.threshold_ms is None or self.max_disorder_ms <= self.threshold_ms
 
     @property
     def rows(self) -> int:
@@ -42,8 +52,20 @@ class Certificate:
             "max_disorder_ms": self.max_disorder_ms,
             "dropped_late": self.dropped_late,
             "complete": self.complete,
+            "order": self.order,
+            "bound_held": self.bound_held,
             "period": self.period,
             "sources": [asdict(source) for source in self.sources],
             "snapshots": {source.name: source.snapshot_id for source in self.sources},
         }
         return json.dumps(whole, indent=2) + "\n"
+
+    def to_text(self, folder: Path) -> str:
+        """Write the certificate for a person."""
+        bound = "" if self.threshold_ms is None else f" of {self.threshold_ms / 1000:g} s allowed"
+        return (
+            f"{self.rows:,} rows in {self.steps:,} steps → {folder}\n"
+            f"  period {self.period}\n"
+            f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"
+            f" dropped as late {self.dropped_late}"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from backfill.rows import as_json_line
@@ -18,30 +19,29 @@ CERTIFICATE = "certificate.json"
 class JsonlFolder:
     """A folder that takes one replay."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, resume: bool = False) -> None:
         self.folder = folder
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if not resume and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(
                 f"{folder} is not an empty folder", "name a new one: replays are not mixed"
             )
         folder.mkdir(parents=True, exist_ok=True)
 
     def write_step(
-        self, step: int, source: str, batches: Iterable[Iterable[dict[str, object]]]
-    ) -> int:
-        """Write the rows of one step; returns how many."""
-        rows = 0
+        self, step: int, rows: Iterable[tuple[str, list[dict[str, object]]]]
+    ) -> Counter[str]:
+        """Write the rows of one step; returns how many of each source."""
+        counts: Counter[str] = Counter()
         target = self.folder / f"step-{step:06d}.jsonl"
         temporary = target.with_suffix(".part")
         with temporary.open("w", encoding="utf-8") as file:
-            for batch in batches:
-                for row in batch:
-                    file.write(as_json_line(row, step, source))
-                    rows += 1
+            for source, batch in rows:
+                file.writelines(as_json_line(row, step, source) for row in batch)
+                counts[source] += len(batch)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-        return rows
+        return counts
 
     def write_certificate(self, text: str) -> None:
         """Write the certificate, last of all."""

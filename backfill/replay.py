@@ -1,30 +1,27 @@
-"""Replaying tables: step after step, in the order of the files' lower bounds."""
+"""Delivering a plan: step after step, measured on the records, resumed where it ended."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from backfill.certificate import Certificate, SourceCount
+from backfill.columns import ingestion_times
 from backfill.disorder import DisorderMeter
 from backfill.rows import rows_of
-from backfill.source import LakeSource
-from backfill.units import Unit, in_order
-from headrace.contract import METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from backfill.jsonl import JsonlFolder
-    from backfill.period import Period
-    from headrace.config.workspace import Workspace
+    from backfill.plan import Plan
+    from backfill.planner import Step
+    from backfill.source import LakeSource
+    from backfill.state import RunState
     from headrace.signals import Drain
 
-INGESTION_FIELD = "kafka_ingestion_ts"
 MS = 1000
 
 
@@ -39,61 +36,59 @@ class Progress:
     frontier_us: int
 
 
-class TableReplay:
-    """One replay of the rows of one or more tables, without an application."""
+class Delivery:
+    """One plan on its way to its target."""
 
-    def __init__(
-        self, workspace: Workspace, tables: Sequence[str], period: Period, regions: Sequence[str]
-    ) -> None:
-        self._period = period
-        self._sources = {
-            name: LakeSource(workspace, name, period, regions) for name in dict.fromkeys(tables)
-        }
-        self.units = in_order(unit for source in self._sources.values() for unit in source.units())
-        self._meter = DisorderMeter()
-        self._rows: Counter[str] = Counter()
-        self._steps = 0
+    def __init__(self, plan: Plan, sources: Mapping[str, LakeSource], state: RunState) -> None:
+        self._plan = plan
+        self._sources = sources
+        self._state = state
+        self._position = state.position()
+        self._meter = DisorderMeter(self._position.newest_us, self._position.max_disorder_us)
 
-    def deliver(self, target: JsonlFolder, drain: Drain) -> Iterator[Progress]:
-        """Deliver step after step; stops between two of them when asked to drain."""
-        planned = sum(unit.rows for unit in self.units)
-        for unit in self.units:
+    def run(self, target: JsonlFolder, drain: Drain) -> Iterator[Progress]:
+        """Deliver what is left; stops between two steps when asked to drain."""
+        for step in self._plan.steps[self._position.steps_done :]:
             if drain.requested:
                 return
             self._meter.begin_step()
-            batches = (rows_of(batch) for batch in self._batches(unit))
-            self._rows[unit.source] += target.write_step(self._steps, unit.source, batches)
-            self._steps += 1
+            counts = target.write_step(step.number, self._rows(step))
+            # Rows first, position second: a crash repeats the step, and its file is the same.
+            self._position.rows.update(counts)
+            self._position.steps_done = step.number + 1
+            self._position.newest_us = self._meter.newest_us
+            self._position.max_disorder_us = self._meter.max_disorder_us
+            self._state.advance(self._position)
             yield Progress(
-                self._steps, len(self.units), self._rows.total(), planned, unit.min_ts_us
+                self._position.steps_done,
+                len(self._plan.steps),
+                self._position.rows.total(),
+                self._plan.rows,
+                step.frontier_us,
             )
 
     def certificate(self) -> Certificate:
         """Return what was measured."""
-        files = Counter(unit.source for unit in self.units)
+        plan, position = self._plan, self._position
+        threshold_us = plan.threshold_us if plan.order == "bounded" else None
         sources = tuple(
-            SourceCount(name, source.snapshot_id, files[name], self._rows[name])
-            for name, source in self._sources.items()
+            SourceCount(source.name, source.snapshot_id, source.files, position.rows[source.name])
+            for source in plan.sources
         )
         return Certificate(
-            period=str(self._period),
-            steps=self._steps,
-            threshold_ms=None,
-            max_disorder_ms=self._meter.max_disorder_us / MS,
+            period=str(plan.period),
+            order=plan.order,
+            steps=position.steps_done,
+            threshold_ms=None if threshold_us is None else threshold_us / MS,
+            max_disorder_ms=position.max_disorder_us / MS,
             dropped_late=0,
-            complete=self._steps == len(self.units),
+            complete=position.steps_done == len(plan.steps),
             sources=sources,
         )
 
-    def _batches(self, unit: Unit) -> Iterator[pa.RecordBatch]:
-        for batch in self._sources[unit.source].rows(unit):
-            if batch.num_rows:
+    def _rows(self, step: Step) -> Iterator[tuple[str, list[dict[str, object]]]]:
+        for unit in step.units:
+            for batch in self._sources[unit.source].rows(unit):
                 bounds = pc.min_max(ingestion_times(batch))
                 self._meter.see(bounds["min"].as_py(), bounds["max"].as_py())
-                yield batch
-
-
-def ingestion_times(batch: pa.RecordBatch) -> pa.Int64Array:
-    """Return the ingestion times of a batch in microseconds."""
-    times = pc.struct_field(batch.column(METADATA), INGESTION_FIELD)
-    return times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+                yield unit.source, rows_of(batch)

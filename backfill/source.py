@@ -1,74 +1,178 @@
-"""A table of the lake as a source: its snapshot, its units, the rows of a unit."""
+"""A table of the lake as a source: its pinned snapshot, its units, the rows of a unit."""
 
 from __future__ import annotations
 
+import contextlib
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import (
-    And,
-    BooleanExpression,
-    GreaterThanOrEqual,
-    In,
-    LessThan,
-)
-from pyiceberg.io.pyarrow import ArrowScan
-from pyiceberg.types import TimestamptzType
+from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, In, LessThan
+from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
+from pyiceberg.types import ListType, MapType, StructType, TimestamptzType
 
-from backfill.footer import footer_bounds
-from backfill.units import Unit
+from backfill.columns import ingestion_times, inside, regions_of
+from backfill.cutting import Cell, Grid, runs_of_row_groups, slices_of_row_group
+from backfill.footer import NoBounds, row_groups
+from backfill.units import RowGroup, Unit
 from headrace.contract import INGESTION_TS, REGION
 from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.types import IcebergType
 
     from backfill.period import Period
     from headrace.config.workspace import Workspace
 
+BATCH_ROWS = 65_536
+
 
 class LakeSource:
-    """One table, pinned to the snapshot that it had when it was opened."""
+    """One table, pinned to a snapshot: the one given, or the one that it has now."""
 
     def __init__(
-        self, workspace: Workspace, name: str, period: Period, regions: Sequence[str]
+        self,
+        workspace: Workspace,
+        name: str,
+        period: Period,
+        regions: Sequence[str],
+        snapshot_id: int | None = None,
     ) -> None:
         self.name = name
-        self._table: Table = load_table(workspace, name)
-        snapshot = self._table.current_snapshot()
-        self.snapshot_id: int | None = snapshot.snapshot_id if snapshot else None
-        self._schema: Schema = self._table.schema()
+        self.table: Table = load_table(workspace, name)
+        current = self.table.current_snapshot()
+        self.snapshot_id = snapshot_id or (current.snapshot_id if current else None)
+        if self.snapshot_id is not None and self.table.snapshot_by_id(self.snapshot_id) is None:
+            raise Terminal(
+                f"snapshot {self.snapshot_id} of {name} is gone",
+                "it was expired: plan the replay anew, with another --run-id",
+            )
+        self._schema: Schema = self.table.schema()
         self._field_id = self._ingestion_field()
-        self._filter = _row_filter(period, regions)
         self._period = period
+        self._regions = tuple(regions)
         self._tasks: dict[str, FileScanTask] = {}
+        self._plain: dict[str, bool] = {}
 
-    def units(self) -> list[Unit]:
+    def files(self) -> list[Unit]:
         """Return the data files that may hold rows of the period, by metadata alone."""
         if self.snapshot_id is None:
             return []
-        scan = self._table.scan(row_filter=self._filter, snapshot_id=self.snapshot_id)
+        span = self._period.start_us, self._period.end_us_exclusive
+        scan = self.table.scan(row_filter=self._filter(span), snapshot_id=self.snapshot_id)
         self._tasks = {task.file.file_path: task for task in scan.plan_files()}
         units = (self._unit(task) for task in self._tasks.values())
-        return [unit for unit in units if self._overlaps(unit)]
+        return [clipped for unit in units if (clipped := self._period.clip(unit)) is not None]
+
+    def cut(self, file: Unit, threshold_us: int) -> list[Unit]:
+        """Cut a file that spans more time than the threshold."""
+        grid = Grid(self._period.start_us, max(1, threshold_us))
+        task = self._tasks[file.path]
+        if not self._is_plain(task):
+            cells = self._cells(self._scan(task, (INGESTION_TS,), file.window_us), grid)
+            group = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
+            slices = slices_of_row_group(file, group, cells, grid)
+            return [unit.without_row_groups() for unit in slices]
+        with self._open(file.path) as opened:
+            groups = row_groups(opened, self._field_id, file.path, self.name)
+            kept = [one for group in groups if (one := self._period.clip_group(group)) is not None]
+            units, too_wide = runs_of_row_groups(file, kept, threshold_us)
+            for group in too_wide:
+                batches = opened.iter_batches(
+                    BATCH_ROWS, row_groups=[group.index], columns=[INGESTION_TS]
+                )
+                units += slices_of_row_group(file, group, self._cells(batches, grid), grid)
+        return units
 
     def rows(self, unit: Unit) -> Iterator[pa.RecordBatch]:
         """Read the rows of a unit that belong to the period, deletes and renames applied."""
-        scan = ArrowScan(
-            self._table.metadata, self._table.io, self._schema, self._filter, case_sensitive=True
-        )
+        task = self._tasks[unit.path]
+        span = self._period.span_us(unit.window_us)
+        if not self._is_plain(task):
+            self._refuse_lost_nulls()
+            yield from self._scan(task, ("*",), unit.window_us)
+            return
+        with self._open(unit.path) as opened:
+            groups = range(*(unit.row_groups or (0, opened.metadata.num_row_groups)))
+            for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(groups)):
+                kept = batch.filter(self._mask(batch, span))
+                if kept.num_rows:
+                    yield kept
+
+    def _mask(self, batch: pa.RecordBatch, span: tuple[int, int]) -> pa.BooleanArray:
+        mask = inside(ingestion_times(batch), span)
+        if not self._regions:
+            return mask
+        return pc.and_(mask, pc.is_in(regions_of(batch), pa.array(self._regions)))
+
+    def _cells(self, batches: Iterable[pa.RecordBatch], grid: Grid) -> list[Cell]:
+        """Find which cells of the grid hold rows of the period."""
+        found: dict[int, tuple[int, int, int]] = defaultdict(lambda: (2**63, -(2**63), 0))
+        span = self._period.start_us, self._period.end_us_exclusive
+        for batch in batches:
+            times = ingestion_times(batch)
+            kept = times.filter(inside(times, span))
+            numbers = pc.divide(pc.subtract(kept, grid.origin_us), grid.cell_us)
+            table = pa.table({"cell": numbers, "time": kept})
+            grouped = table.group_by("cell").aggregate(
+                [("time", "min"), ("time", "max"), ("time", "count")]
+            )
+            for row in grouped.to_pylist():
+                low, high, rows = found[row["cell"]]
+                found[row["cell"]] = (
+                    min(low, row["time_min"]),
+                    max(high, row["time_max"]),
+                    rows + row["time_count"],
+                )
+        return [Cell(number, *bounds) for number, bounds in found.items()]
+
+    def _is_plain(self, task: FileScanTask) -> bool:
+        """Whether a file's rows are the table's as they stand: nothing deleted, nothing renamed."""
+        path = task.file.file_path
+        if path not in self._plain:
+            self._plain[path] = not task.delete_files and self._has_our_columns(path)
+        return self._plain[path]
+
+    def _has_our_columns(self, path: str) -> bool:
+        with self._open(path) as opened:
+            try:
+                held = pyarrow_to_schema(opened.schema_arrow)
+            except (ValueError, TypeError):
+                return False
+        return bool(held.as_struct() == self._schema.as_struct())
+
+    def _scan(
+        self, task: FileScanTask, columns: tuple[str, ...], window_us: tuple[int, int] | None
+    ) -> Iterator[pa.RecordBatch]:
+        projected = self._schema if columns == ("*",) else self._schema.select(*columns)
+        row_filter = self._filter(self._period.span_us(window_us))
+        scan = ArrowScan(self.table.metadata, self.table.io, projected, row_filter)
         try:
-            yield from scan.to_record_batches([self._tasks[unit.path]])
+            yield from (batch for batch in scan.to_record_batches([task]) if batch.num_rows)
         except FileNotFoundError:
-            raise Terminal(
-                f"data file {unit.path} of {self.name}, snapshot {self.snapshot_id}, is gone",
-                "it was removed while the replay ran: start the replay anew, or restore the file",
-            ) from None
+            raise self._gone(task.file.file_path) from None
+
+    @contextlib.contextmanager
+    def _open(self, path: str) -> Iterator[pq.ParquetFile]:
+        try:
+            with self.table.io.new_input(path).open() as stream:
+                yield pq.ParquetFile(stream)
+        except FileNotFoundError:
+            raise self._gone(path) from None
+
+    def _gone(self, path: str) -> Terminal:
+        return Terminal(
+            f"data file {path} of {self.name}, snapshot {self.snapshot_id}, is gone",
+            "it was removed while the replay ran: start the replay anew, or restore the file",
+        )
 
     def _unit(self, task: FileScanTask) -> Unit:
         file = task.file
@@ -79,12 +183,15 @@ class LakeSource:
             bounds = (int(from_bytes(kind, lower)), int(from_bytes(kind, upper)))
         else:
             # Written by a tool that keeps no bounds for fields inside a struct.
-            bounds = footer_bounds(self._table.io, file.file_path, self._field_id, self.name)
+            with self._open(file.file_path) as opened:
+                groups = row_groups(opened, self._field_id, file.file_path, self.name)
+            if not groups:
+                raise NoBounds(file.file_path, self.name)
+            bounds = (
+                min(group.min_ts_us for group in groups),
+                max(group.max_ts_us for group in groups),
+            )
         return Unit(self.name, file.file_path, *bounds, file.record_count, file.file_size_in_bytes)
-
-    def _overlaps(self, unit: Unit) -> bool:
-        period = self._period
-        return unit.max_ts_us >= period.start_us and unit.min_ts_us < period.end_us_exclusive
 
     def _ingestion_field(self) -> int:
         try:
@@ -98,12 +205,33 @@ class LakeSource:
             raise Terminal(f"{INGESTION_TS} of {self.name} is {field.field_type}, not timestamptz")
         return field.field_id
 
+    def _refuse_lost_nulls(self) -> None:
+        """Refuse what pyiceberg would change: it reads a missing list of structs as an empty one."""
+        held = [field.name for field in self._schema.fields if _holds_structs(field.field_type)]
+        if held:
+            raise Terminal(
+                f"{self.name} has files with deletes or with other columns than the table,"
+                f" and lists or maps of records ({', '.join(held)}), which cannot be read exactly",
+                "compact the table first, so that its files are the table's as they stand",
+            )
 
-def _row_filter(period: Period, regions: Sequence[str]) -> BooleanExpression:
-    # pydantic's plugin for mypy does not see that these take their arguments by position.
-    start = GreaterThanOrEqual(INGESTION_TS, period.start_us)  # type: ignore[call-arg, misc]
-    end = LessThan(INGESTION_TS, period.end_us_exclusive)  # type: ignore[call-arg, misc]
-    inside = And(start, end)
-    if not regions:
-        return inside
-    return And(inside, In(REGION, tuple(regions)))  # type: ignore[call-arg, misc]
+    def _filter(self, span: tuple[int, int]) -> BooleanExpression:
+        # pydantic's plugin for mypy does not see that these take their arguments by position.
+        start = GreaterThanOrEqual(INGESTION_TS, span[0])  # type: ignore[call-arg, misc]
+        end = LessThan(INGESTION_TS, span[1])  # type: ignore[call-arg, misc]
+        inside_span = And(start, end)
+        if not self._regions:
+            return inside_span
+        return And(inside_span, In(REGION, self._regions))  # type: ignore[call-arg, misc]
+
+
+def _holds_structs(kind: IcebergType) -> bool:
+    match kind:
+        case ListType():
+            return isinstance(kind.element_type, StructType) or _holds_structs(kind.element_type)
+        case MapType():
+            return isinstance(kind.value_type, StructType) or _holds_structs(kind.value_type)
+        case StructType():
+            return any(_holds_structs(field.field_type) for field in kind.fields)
+        case _:
+            return False

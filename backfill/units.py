@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +38,10 @@ class Unit:
         """How far apart its oldest and its newest record are."""
         return self.max_ts_us - self.min_ts_us
 
+    def without_row_groups(self) -> Unit:
+        """Return the unit over all row groups of its file."""
+        return replace(self, row_groups=None)
+
     @property
     def place(self) -> tuple[int, int, str, str, tuple[int, int], tuple[int, int]]:
         """Where a unit stands in the order of time; ties are broken by name, so that a plan is one."""
@@ -53,8 +53,3 @@ class Unit:
             self.row_groups or (-1, -1),
             self.window_us or (0, 0),
         )
-
-
-def in_order(units: Iterable[Unit]) -> list[Unit]:
-    """Return units in the order of time."""
-    return sorted(units, key=lambda unit: unit.place)

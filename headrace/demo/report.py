@@ -62,7 +62,8 @@ def render(counted: Counted, root: Path, *, kept: bool) -> str:
         "",
         (
             f"{counted.landed['commits']} commits to the lake, {replayed['steps']} replay steps,"
-            f" largest disorder {replayed['max_disorder_ms'] / 1000:.3f} s,"
+            f" largest disorder {replayed['max_disorder_ms'] / 1000:.3f} s"
+            f" of {replayed['threshold_ms'] / 1000:g} s allowed,"
             f" dropped as late {replayed['dropped_late']}"
         ),
         (

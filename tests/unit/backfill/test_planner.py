@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random  # noqa: TC003 - hypothesis reads the annotation
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,0 +1,114 @@
+"""A plan for a person: what it costs, and a picture of what each step holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from backfill.plan import span_us
+from headrace.times import format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill.plan import Plan, PlannedSource
+    from backfill.planner import Step
+
+PICTURE_WIDTH = 60
+PICTURE_STEPS = 40
+UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
+
+
+def as_json(plan: Plan) -> str:
+    """Return the plan's figures for a machine."""
+    whole = {
+        "period": str(plan.period),
+        "order": plan.order,
+        "threshold_ms": plan.threshold_us / 1000,
+        "steps": len(plan.steps),
+        "rows": plan.rows,
+        "state_window_ms": plan.state_window_us / 1000,
+        "smallest_free_threshold_ms": plan.smallest_free_threshold_us / 1000,
+        "sources": [asdict(source) for source in plan.sources],
+    }
+    return json.dumps(whole, indent=2)
+
+
+def as_text(plan: Plan) -> str:
+    """Return the plan's figures and picture for a person."""
+    lines = [
+        f"period {plan.period}",
+        f"order {plan.order}"
+        + (
+            f", no record more than {duration(plan.threshold_us)} out of order"
+            if plan.order == "bounded"
+            else ""
+        ),
+        "",
+    ]
+    lines += [_source(source) for source in plan.sources]
+    lines += [
+        "",
+        (
+            f"{len(plan.steps):,} steps, {plan.rows:,} rows by metadata;"
+            f" the widest step spans {duration(plan.state_window_us)}"
+        ),
+        (
+            f"no file would have to be cut from a threshold of"
+            f" {duration(plan.smallest_free_threshold_us)} on"
+        ),
+    ]
+    return "\n".join([*lines, *_picture(plan)])
+
+
+def duration(time_us: int) -> str:
+    """Write a length of time, never shorter than it is: its two largest units, or fewer digits."""
+    if time_us < 1_000_000:
+        return f"{-(-time_us // 1000)} ms"
+    if time_us < UNITS[2][1]:
+        return f"{-(-time_us // 1000) / 1000:g} s"
+    time_us = -(-time_us // 1_000_000) * 1_000_000
+    parts = []
+    for name, size in UNITS:
+        count, time_us = divmod(time_us, size)
+        if count:
+            parts.append(f"{count}{name}")
+    return " ".join(parts[:2])
+
+
+def _source(source: PlannedSource) -> str:
+    cut = f", {source.files_cut:,} of them cut" if source.files_cut else ""
+    again = (
+        f", {source.bytes_read_again / 2**20:,.1f} MiB read again"
+        if source.bytes_read_again
+        else ""
+    )
+    return (
+        f"{source.name} @ snapshot {source.snapshot_id}: {source.files:,} files{cut},"
+        f" {source.units:,} units, {source.rows:,} rows, {source.size_bytes / 2**20:,.1f} MiB{again}"
+    )
+
+
+def _picture(plan: Plan) -> list[str]:
+    """Draw each step as the time that it holds; many steps are drawn several to a line."""
+    if not plan.steps:
+        return []
+    start = plan.steps[0].frontier_us
+    end = max(step.frontier_us + span_us(step) for step in plan.steps) + 1
+    per_line = -(-len(plan.steps) // PICTURE_STEPS)
+    lines = [
+        "",
+        f"{'step':>6}  {format_time_us(start)} {'':{PICTURE_WIDTH - 56}} {format_time_us(end)}",
+    ]
+    for first in range(0, len(plan.steps), per_line):
+        group = plan.steps[first : first + per_line]
+        lines.append(f"{first:>6}  {_bar(group, start, end)} {sum(s.rows for s in group):,}")
+    return lines
+
+
+def _bar(steps: Sequence[Step], start: int, end: int) -> str:
+    scale = PICTURE_WIDTH / (end - start)
+    low = int((min(step.frontier_us for step in steps) - start) * scale)
+    high = int((max(step.frontier_us + span_us(step) for step in steps) - start) * scale)
+    return "·" * low + "█" * (high - low + 1) + "·" * (PICTURE_WIDTH - high - 1)
