@@ -1,0 +1,164 @@
+"""`python -m benchmarks`: runs the contests, prints their tables."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from benchmarks.arena import Arena
+from benchmarks.bench_lake_writer import LAKE_WRITER
+from benchmarks.bench_replay import REPLAY
+from benchmarks.bench_router import ROUTER
+from benchmarks.contest import hold
+from benchmarks.machine import machine, versions
+from benchmarks.measure import ROOT, CommandFailed
+from benchmarks.model import Failure, Sample, WrongResult
+from benchmarks.report import Circumstances, write
+from headrace.cli.command import FAILED, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+    from benchmarks.model import Benchmark, Outcome
+
+BENCHMARKS = (ROUTER, LAKE_WRITER, REPLAY)
+RESULTS = ROOT / "artifacts" / "benchmarks"
+SEED = 20260105
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How much is done."""
+
+    name: str
+    rounds: int
+    events: int
+    # One run that takes longer is stopped, and failed.
+    limit_s: float
+
+
+SHORT = Form("short form", rounds=2, events=100_000, limit_s=120)
+FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--full", is_flag=True, help="The real one: more rounds, more events, longer.")
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice([one.name for one in BENCHMARKS]),
+    help="Only this benchmark; may be given again.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    help=f"How often each competitor runs. [default: {SHORT.rounds}, --full {FULL.rounds}]",
+)
+@click.option(
+    "--events",
+    type=click.IntRange(1000),
+    help=f"How many events. [default: {SHORT.events:,}, --full {FULL.events:,}]",
+)
+@click.option("--list", "only_list", is_flag=True, help="Show who competes in what, and end.")
+def benchmarks(
+    *, full: bool, only: tuple[str, ...], rounds: int | None, events: int | None, only_list: bool
+) -> int:
+    """Measure the stages beside their peers, and beside the limit of this machine.
+
+    All competitors take turns on one broker that is started for it on the loopback: A B C, then
+    B C A, and so on. A time counts only after the result was checked. Tables go to stdout,
+    progress to stderr, and all figures to artifacts/benchmarks. Ctrl-C stops everything and
+    writes what there is. How to read the tables: docs/benchmarks.md.
+
+    \b
+      python -m benchmarks                          short form of all, a few minutes
+      python -m benchmarks --only router --rounds 5
+      python -m benchmarks --full                   on a machine that does nothing else
+    """  # noqa: D301 - \b is click's mark for text that keeps its lines
+    chosen = [one for one in BENCHMARKS if not only or one.name in only]
+    if only_list:
+        click.echo("\n".join(listed(chosen)))
+        return 0
+    form = FULL if full else SHORT
+    whole = Form(form.name, rounds or form.rounds, events or form.events, form.limit_s)
+    signal.signal(signal.SIGTERM, interrupt)
+    if sys.platform != "linux":
+        say("benchmarks need Linux: the CPU time of ended processes is counted by its means")
+        return FAILED
+    with Arena(whole.events, SEED, whole.limit_s, say) as arena:
+        results = [compete(one, arena, whole) for one in chosen]
+    return FAILED if any(results) else 0
+
+
+def compete(benchmark: Benchmark, arena: Arena, form: Form) -> bool:
+    """Hold one contest and report it; whether anything in it failed."""
+    started, before, used = datetime.now(UTC), machine(), versions()
+    outcomes: list[Outcome] = []
+    finished = False
+    try:
+        rows = benchmark.load(arena)
+        for outcome in hold(benchmark, arena, form.rounds, rows):
+            outcomes.append(outcome)
+            say(f"  {benchmark.name}: {told(outcome)}")
+        finished = True
+    except (CommandFailed, WrongResult) as problem:
+        say(f"  {benchmark.name} could not be prepared: {problem}")
+        return True
+    finally:
+        if outcomes:
+            around = Circumstances(
+                started=started,
+                form=form.name,
+                rounds=form.rounds,
+                events=form.events,
+                seed=SEED,
+                value_bytes=arena.loaded.value_bytes,
+                interrupted=not finished,
+                machine=before,
+                versions=used,
+            )
+            path, markdown = write(RESULTS, benchmark, around, outcomes)
+            click.echo(markdown)
+            say(f"  all figures: {path.relative_to(ROOT)}")
+    return any(isinstance(outcome, Failure) for outcome in outcomes)
+
+
+def listed(chosen: Sequence[Benchmark]) -> list[str]:
+    """Return the lines of `--list`."""
+    lines = []
+    for benchmark in chosen:
+        lines.append(f"{benchmark.name}: {benchmark.title}")
+        for one in benchmark.competitors:
+            roles = {benchmark.baseline: " (baseline)", benchmark.limit: " (limit)"}
+            lines.append(f"  {one.name}{roles.get(one.name, '')}: {one.what}; {one.start_up}")
+    return lines
+
+
+def told(outcome: Outcome) -> str:
+    """Return a line of progress."""
+    where = f"round {outcome.round + 1}, {outcome.competitor}"
+    match outcome:
+        case Sample():
+            return f"{where}: {outcome.wall_s:.1f} s, {outcome.cpu_s:.1f} CPU-s"
+        case Failure():
+            return f"{where} FAILED: {outcome.reason}"
+
+
+def say(text: str) -> None:
+    """Tell progress."""
+    click.echo(text, err=True)
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Take SIGTERM for Ctrl-C, so that it, too, stops everything in order."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    run(benchmarks, "python -m benchmarks")

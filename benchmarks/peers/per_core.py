@@ -1,0 +1,79 @@
+"""One process per core over the partitions of a topic, as hand-written consumers are run."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from confluent_kafka import Message
+
+CHUNK = 10_000
+# A chunk that does not fill up is taken as it is after this time.
+FILL_S = 0.1
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of a topic that one process works on."""
+
+    settings: dict[str, Any]
+    number: int
+    partitions: tuple[int, ...]
+
+    def chunks(self) -> Iterator[list[Message]]:
+        """Read the share's partitions to their present end."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.settings["bootstrap_servers"],
+                "group.id": "peer",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            }
+        )
+        topic = self.settings["topic"]
+        consumer.assign([TopicPartition(topic, part, OFFSET_BEGINNING) for part in self.partitions])
+        left = set(self.partitions)
+        deadline = time.monotonic() + PATIENCE_S
+        while left:
+            messages = consumer.consume(CHUNK, FILL_S)
+            if not messages:
+                if time.monotonic() > deadline:
+                    sys.exit(f"{topic} stopped answering")
+                continue
+            deadline = time.monotonic() + PATIENCE_S
+            ended = [message for message in messages if message.error() is not None]
+            for message in ended:
+                error = message.error()
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                    raise KafkaException(error)
+                left.discard(message.partition() or 0)
+            yield [m for m in messages if m.error() is None] if ended else messages
+        consumer.close()
+
+
+def run(work: Callable[[Share], int]) -> None:
+    """Do the work in one process per core; print the rows and the time it took."""
+    settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    processes = min(len(os.sched_getaffinity(0)), settings["partitions"])
+    shares = [
+        Share(settings, number, tuple(range(number, settings["partitions"], processes)))
+        for number in range(processes)
+    ]
+    begun = time.perf_counter()
+    # Forked before there is any client: librdkafka's threads do not survive a fork.
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
+        rows = sum(pool.map(work, shares))
+    print(json.dumps({"rows": rows, "work_s": time.perf_counter() - begun}))

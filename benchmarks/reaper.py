@@ -1,0 +1,132 @@
+"""Runs one command and counts the CPU time of every process that comes of it.
+
+`python -m benchmarks.reaper ORDER` is the parent that orphans fall to (a subreaper): a JVM that
+outlives its driver is waited for here, and counted. It ends when the last of them has ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.process_tree import ProcessTree
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LOOK_EVERY_S = 0.1
+KILL_AFTER_S = 10.0
+HEARD = {signal.SIGCHLD, signal.SIGTERM}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to run, and where its output goes."""
+
+    parent: int
+    argv: tuple[str, ...]
+    folder: str
+    environment: dict[str, str]
+    stdout: str
+    stderr: str
+    result: str
+    # How long processes may outlive the command before they are told to end.
+    linger_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command used. Wall time ends with the command, CPU time with its last process."""
+
+    exit_code: int
+    wall_s: float
+    cpu_s: float
+    # The part of it that was seen in /proc only, as no parent waited for the process.
+    unwaited_cpu_s: float
+
+
+class Reaper:
+    """One command and all that comes of it."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._tree = ProcessTree(os.getpid())
+        self._end_at: float | None = None
+        self._signal = signal.SIGTERM
+
+    def run(self) -> Result:
+        """Run the command to its end, and wait for everybody it left behind."""
+        started = time.monotonic()
+        main = self._spawn()
+        wall_s, exit_code = 0.0, 0
+        while True:
+            heard = signal.sigtimedwait(HEARD, LOOK_EVERY_S)
+            now = time.monotonic()
+            if heard is not None and heard.si_signo == signal.SIGTERM:
+                self._end_at = now
+            try:
+                while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                    self._tree.waited_for(ended[0])
+                    if ended[0] == main:
+                        wall_s, exit_code = now - started, os.waitstatus_to_exitcode(ended[1])
+                        self._end_at = self._end_at or now + self._order.linger_s
+            except ChildProcessError:
+                break
+            self._tree.look()
+            if self._end_at is not None and now >= self._end_at:
+                self._end_all(now)
+        self._tree.look()
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        counted = usage.ru_utime + usage.ru_stime
+        return Result(exit_code, wall_s, counted + self._tree.lost_s, self._tree.lost_s)
+
+    def _spawn(self) -> int:
+        order = self._order
+        os.chdir(order.folder)
+        write = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        return os.posix_spawnp(
+            order.argv[0],
+            order.argv,
+            {**os.environ, **order.environment},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, order.stdout, write, 0o644),
+                (os.POSIX_SPAWN_OPEN, 2, order.stderr, write, 0o644),
+            ],
+            # Ours are blocked, to be heard in turn; the command is to start as from a shell.
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE],
+        )
+
+    def _end_all(self, now: float) -> None:
+        for pid in self._tree.pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, self._signal)
+        self._signal = signal.SIGKILL
+        self._end_at = now + KILL_AFTER_S
+
+
+def main() -> None:
+    """Carry out the order in the first argument."""
+    given = json.loads(sys.argv[1])
+    order = Order(**{**given, "argv": tuple(given["argv"])})
+    signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
+    kernel = ctypes.CDLL(None)
+    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != order.parent:
+        # It died before the kernel knew of the tie.
+        sys.exit(1)
+    kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    result = Reaper(order).run()
+    Path(order.result).write_text(json.dumps(asdict(result)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""A contest as JSON for machines and as a Markdown table for people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.model import Failure, Sample
+from benchmarks.summary import summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from benchmarks.model import Benchmark, Outcome
+    from benchmarks.statistics import Spread
+    from benchmarks.summary import Line
+
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What has to be known to read the figures."""
+
+    started: datetime
+    form: str
+    rounds: int
+    events: int
+    seed: int
+    value_bytes: int
+    interrupted: bool
+    machine: Mapping[str, str | int | float]
+    versions: Mapping[str, str]
+
+
+def write(
+    folder: Path, benchmark: Benchmark, around: Circumstances, outcomes: Sequence[Outcome]
+) -> tuple[Path, str]:
+    """Write both forms beside each other; returns the JSON's path and the Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    markdown = as_markdown(benchmark, around, outcomes)
+    path = folder / f"{benchmark.name}-{around.started:%Y%m%dT%H%M%SZ}.json"
+    path.write_text(as_json(benchmark, around, outcomes), encoding="utf-8")
+    path.with_suffix(".md").write_text(markdown, encoding="utf-8")
+    return path, markdown
+
+
+def as_json(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[Outcome]) -> str:
+    """Return everything that was measured."""
+    whole = {
+        "benchmark": benchmark.name,
+        "title": benchmark.title,
+        "baseline": benchmark.baseline,
+        "limit": benchmark.limit,
+        **asdict(around),
+        "started": around.started.isoformat(),
+        "competitors": [
+            {"name": one.name, "what": one.what, "start_up": one.start_up}
+            for one in benchmark.competitors
+        ],
+        "samples": [asdict(outcome) for outcome in outcomes if isinstance(outcome, Sample)],
+        "failures": [asdict(outcome) for outcome in outcomes if isinstance(outcome, Failure)],
+        "summary": [asdict(line) for line in summarize(benchmark, outcomes)],
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[Outcome]) -> str:
+    """Return the table, what it was measured on, and what failed."""
+    versions = ", ".join(f"{name} {version}" for name, version in around.versions.items())
+    base = benchmark.baseline
+    head = ["", "start", "wall s", "work s", "CPU s", "broker CPU s", "others' CPU s", "rows/s"]
+    head += ["rows/s at work", "rows/CPU-s", f"wall ÷ {base}", f"work ÷ {base}", f"CPU ÷ {base}"]
+    rows = [head, ["---", "---", *["---:"] * (len(head) - 2)]]
+    starts = {one.name: one.start_up for one in benchmark.competitors}
+    rows += [
+        _cells(line, benchmark, starts[line.competitor]) for line in summarize(benchmark, outcomes)
+    ]
+    lines = [
+        f"### {benchmark.name}: {benchmark.title}",
+        "",
+        f"{around.started:%Y-%m-%d %H:%M} UTC, {around.form}, {around.events:,} events"
+        f" ({around.value_bytes / 1e6:,.0f} MB of values), {around.rounds} rounds"
+        + (", **interrupted**" if around.interrupted else ""),
+        "",
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+        f"{described(around.machine)}. {versions}.",
+    ]
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    lines += [""] * bool(failed)
+    lines += [
+        f"**Failed**: {one.competitor}, round {one.round + 1}: {one.reason}" for one in failed
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def described(machine: Mapping[str, str | int | float]) -> str:
+    """Return a machine in a sentence."""
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB,"
+        f" {machine['kernel']}, load average {machine['load_average_1min']} before"
+    )
+
+
+def _cells(line: Line, benchmark: Benchmark, start: str) -> list[str]:
+    name = line.competitor
+    if name == benchmark.limit:
+        name = f"*limit: {name}*"
+    elif name == benchmark.baseline:
+        name = f"{name} (baseline)"
+    if line.failures:
+        name += f" ({line.failures} failed)"
+    seconds = (line.wall_s, line.work_s, line.cpu_s, line.broker_cpu_s, line.elsewhere_cpu_s)
+    rates = (line.rows_per_s, line.rows_per_work_s, line.rows_per_cpu_s)
+    ratios = (line.wall_ratio, line.work_ratio, line.cpu_ratio)
+    return [
+        name,
+        start,
+        *(_middle(found, "{:,.2f}") for found in seconds),
+        *(_middle(found, "{:,.0f}") for found in rates),
+        *(_with_ends(found) for found in ratios),
+    ]
+
+
+def _middle(found: Spread | None, form: str) -> str:
+    return NOTHING if found is None else form.format(found.median)
+
+
+def _with_ends(found: Spread | None) -> str:
+    if found is None:
+        return NOTHING
+    return f"{found.median:.2f} ({found.minimum:.2f}…{found.maximum:.2f})"
