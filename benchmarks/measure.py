@@ -98,20 +98,27 @@ def _run(command: Command, limit_s: float) -> tuple[Result, str, str]:
     )
     argv = [sys.executable, "-m", "benchmarks.reaper", json.dumps(asdict(order))]
     # A session of its own: Ctrl-C is ours to hear, and is passed on in order.
-    reaper = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True)
-    try:
-        reaper.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        raise CommandFailed(f"did not end within {limit_s:.0f} s") from None
-    finally:
-        _end(reaper)
+    with subprocess.Popen(
+        argv,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    ) as reaper:
+        try:
+            _, problem = reaper.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise CommandFailed(f"did not end within {limit_s:.0f} s") from None
+        finally:
+            _end(reaper)
     if reaper.returncode != 0:
-        raise CommandFailed(f"{command.argv[0]} could not be run")
+        raise CommandFailed(problem.strip())
     result = Result(**json.loads(Path(order.result).read_text(encoding="utf-8")))
     return result, _text(order.stdout), _text(order.stderr)
 
 
-def _end(reaper: subprocess.Popen[bytes]) -> None:
+def _end(reaper: subprocess.Popen[str]) -> None:
     if reaper.poll() is None:
         # It ends the whole tree, at need by force, before it ends itself.
         reaper.terminate()

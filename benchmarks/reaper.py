@@ -124,7 +124,10 @@ def main() -> None:
         # It died before the kernel knew of the tie.
         sys.exit(1)
     kernel.prctl(PR_SET_CHILD_SUBREAPER, 1)
-    result = Reaper(order).run()
+    try:
+        result = Reaper(order).run()
+    except OSError as problem:
+        sys.exit(f"{order.argv[0]} could not be run: {problem}")
     Path(order.result).write_text(json.dumps(asdict(result)), encoding="utf-8")
 
 

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from benchmarks.measure import Command, CommandFailed, measure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts by Linux's means")
+
+LIMIT_S = 60.0
+BURN_S = 0.4
+# An ended process that nobody waited for is known by the last look at it.
+TICK_S = 0.02
+
+BURN = f"""
+import os, signal, subprocess, sys, time
+
+def burn():
+    while time.process_time() < {BURN_S}:
+        sum(range(1000))
+    sys.stdout.write(f"{{time.process_time()}}\\n")
+    sys.stdout.flush()
+"""
+GRANDCHILD = [sys.executable, "-c", BURN + "burn()"]
+
+
+def command(folder: Path, code: str) -> Command:
+    return Command([sys.executable, "-c", BURN + code], folder)
+
+
+def reported(stdout: str) -> float:
+    return sum(float(line) for line in stdout.split())
+
+
+def test_a_child_and_its_ended_grandchild_both_count(tmp_path: Path) -> None:
+    code = f"subprocess.run({GRANDCHILD!r}, check=True)\nburn()"
+    found = measure(command(tmp_path, code), LIMIT_S)
+    assert len(found.stdout.split()) == 2
+    assert found.cpu_s >= reported(found.stdout) >= 2 * BURN_S
+    assert found.wall_s > 0
+
+
+def test_a_grandchild_that_outlives_the_command_counts(tmp_path: Path) -> None:
+    code = f"subprocess.Popen({GRANDCHILD!r}, start_new_session=True)\nos._exit(0)"
+    found = measure(command(tmp_path, code), LIMIT_S)
+    assert found.cpu_s >= reported(found.stdout) >= BURN_S
+
+
+def test_children_whose_parent_ignores_their_end_count(tmp_path: Path) -> None:
+    # As PySpark's daemon does with its Python workers: the kernel adds their time to nobody's.
+    code = """
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    burn()
+    time.sleep(0.5)
+    os._exit(0)
+time.sleep(0.5)
+while True:
+    try:
+        os.waitpid(-1, 0)
+    except ChildProcessError:
+        break
+"""
+    found = measure(command(tmp_path, code), LIMIT_S)
+    assert found.unwaited_cpu_s >= reported(found.stdout) - TICK_S
+    assert found.cpu_s >= reported(found.stdout) >= BURN_S
+
+
+def test_what_waits_costs_no_cpu(tmp_path: Path) -> None:
+    found = measure(command(tmp_path, "time.sleep(1.0)"), LIMIT_S)
+    assert found.wall_s >= 1.0
+    assert found.cpu_s < found.wall_s
+    assert found.unwaited_cpu_s == 0
+
+
+def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match=r"ended with 3: no such luck"):
+        measure(command(tmp_path, "sys.stderr.write('no such luck')\nsys.exit(3)"), LIMIT_S)
+
+
+def test_a_command_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match=r"could not be run: .*No such file"):
+        measure(Command(["no-such-command"], tmp_path), LIMIT_S)
+
+
+def test_a_command_out_of_time_is_ended_with_all_that_came_of_it(tmp_path: Path) -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+    code = f"""
+left = subprocess.Popen({sleeper!r}, start_new_session=True)
+open("pids", "w").write(f"{{os.getpid()}} {{left.pid}}")
+time.sleep(600)
+"""
+    with pytest.raises(CommandFailed, match="did not end within 2 s"):
+        measure(command(tmp_path, code), limit_s=2.0)
+    pids = (tmp_path / "pids").read_text(encoding="utf-8").split()
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(int(pid)) for pid in pids)
+
+
+def test_a_server_beside_it_is_counted_apart(tmp_path: Path) -> None:
+    busy = threading.Event()
+
+    def serve() -> None:
+        while not busy.wait(0):
+            sum(range(1000))
+
+    server = threading.Thread(target=serve)
+    server.start()
+    try:
+        found = measure(command(tmp_path, "time.sleep(0.5)"), LIMIT_S, [psutil.Process().pid])
+    finally:
+        busy.set()
+        server.join()
+    assert found.watched_cpu_s > found.cpu_s
+    assert time.process_time() >= found.watched_cpu_s

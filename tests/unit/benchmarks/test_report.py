@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from benchmarks.model import Benchmark, Competitor, Failure, Sample
+from benchmarks.report import Circumstances, as_json, as_markdown, write
+from benchmarks.summary import summarize
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.arena import Arena
+    from benchmarks.model import Run
+
+
+def prepare(_arena: Arena, _folder: Path) -> Run:
+    raise NotImplementedError
+
+
+CONTEST = Benchmark(
+    name="sums",
+    title="adding numbers",
+    baseline="theirs",
+    limit="wire",
+    competitors=(
+        Competitor("ours", "our way", "cold", prepare),
+        Competitor("theirs", "their way", "warm", prepare),
+        Competitor("wire", "no way", "cold", prepare),
+    ),
+    load=lambda _arena: 1000,
+)
+AROUND = Circumstances(
+    started=datetime(2026, 3, 1, 12, 30, tzinfo=UTC),
+    form="short form",
+    rounds=2,
+    events=1000,
+    seed=1,
+    value_bytes=220_000_000,
+    interrupted=False,
+    machine={"cpu": "C", "cores": 2, "memory_gib": 8, "kernel": "K", "load_average_1min": 0.1},
+    versions={"python": "3.11"},
+)
+
+
+def sample(competitor: str, number: int, wall_s: float, work_s: float | None = None) -> Sample:
+    return Sample(number, 0, competitor, 1000, wall_s, work_s, wall_s * 2, 0.0, 0.5, 0.1)
+
+
+OUTCOMES = (
+    sample("ours", 0, 4.0, 2.0),
+    sample("theirs", 0, 2.0),
+    sample("ours", 1, 9.0, 4.0),
+    sample("theirs", 1, 3.0),
+    Failure(0, 2, "wire", "rows: 7, not 1,000"),
+)
+
+
+def test_ratios_are_taken_within_a_round() -> None:
+    ours = summarize(CONTEST, OUTCOMES)[0]
+    assert ours.wall_ratio is not None
+    assert (ours.wall_ratio.minimum, ours.wall_ratio.median, ours.wall_ratio.maximum) == (2, 2.5, 3)
+
+
+def test_work_that_one_side_does_not_tell_has_no_ratio() -> None:
+    ours = summarize(CONTEST, OUTCOMES)[0]
+    assert ours.work_s is not None
+    assert ours.work_ratio is None
+
+
+def test_the_table_shows_every_competitor_in_its_role() -> None:
+    table = as_markdown(CONTEST, AROUND, OUTCOMES)
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in rows}) == 1
+    assert rows[2].startswith("| ours | cold | 6.50 | 3.00 | 13.00 |")
+    assert rows[2].endswith("| 2.50 (2.00…3.00) | - | 2.50 (2.00…3.00) |")
+    assert rows[3].startswith("| theirs (baseline) | warm |")
+    assert rows[4].startswith("| *limit: wire* (1 failed) | cold | - |")
+
+
+def test_a_failed_run_is_told_with_its_reason() -> None:
+    assert "**Failed**: wire, round 1: rows: 7, not 1,000" in as_markdown(CONTEST, AROUND, OUTCOMES)
+
+
+def test_the_json_holds_every_run() -> None:
+    whole = json.loads(as_json(CONTEST, AROUND, OUTCOMES))
+    assert len(whole["samples"]) == 4
+    assert len(whole["failures"]) == 1
+    assert whole["started"] == "2026-03-01T12:30:00+00:00"
+    assert whole["machine"]["cores"] == 2
+
+
+def test_both_forms_lie_beside_each_other(tmp_path: Path) -> None:
+    path, markdown = write(tmp_path / "results", CONTEST, AROUND, OUTCOMES)
+    assert path.name == "sums-20260301T123000Z.json"
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == markdown
