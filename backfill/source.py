@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, In, LessThan
 from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
-from pyiceberg.types import ListType, MapType, StructType, TimestamptzType
+from pyiceberg.types import TimestamptzType
 
 from backfill.columns import ingestion_times, inside, regions_of
 from backfill.cutting import Cell, Grid, runs_of_row_groups, slices_of_row_group
+from backfill.file_columns import holds_structs_in_lists, same_columns
 from backfill.footer import NoBounds, row_groups
 from backfill.units import RowGroup, Unit
 from headrace.contract import INGESTION_TS, REGION
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
-    from pyiceberg.types import IcebergType
 
     from backfill.period import Period
     from headrace.config.workspace import Workspace
@@ -147,7 +147,7 @@ class LakeSource:
                 held = pyarrow_to_schema(opened.schema_arrow)
             except (ValueError, TypeError):
                 return False
-        return bool(held.as_struct() == self._schema.as_struct())
+        return same_columns(held.as_struct(), self._schema.as_struct())
 
     def _scan(
         self, task: FileScanTask, columns: tuple[str, ...], window_us: tuple[int, int] | None
@@ -207,7 +207,9 @@ class LakeSource:
 
     def _refuse_lost_nulls(self) -> None:
         """Refuse what pyiceberg would change: it reads a missing list of structs as an empty one."""
-        held = [field.name for field in self._schema.fields if _holds_structs(field.field_type)]
+        held = [
+            field.name for field in self._schema.fields if holds_structs_in_lists(field.field_type)
+        ]
         if held:
             raise Terminal(
                 f"{self.name} has files with deletes or with other columns than the table,"
@@ -223,15 +225,3 @@ class LakeSource:
         if not self._regions:
             return inside_span
         return And(inside_span, In(REGION, self._regions))  # type: ignore[call-arg, misc]
-
-
-def _holds_structs(kind: IcebergType) -> bool:
-    match kind:
-        case ListType():
-            return isinstance(kind.element_type, StructType) or _holds_structs(kind.element_type)
-        case MapType():
-            return isinstance(kind.value_type, StructType) or _holds_structs(kind.value_type)
-        case StructType():
-            return any(_holds_structs(field.field_type) for field in kind.fields)
-        case _:
-            return False
