@@ -87,7 +87,8 @@ def benchmarks(
         return 0
     form = FULL if full else SHORT
     whole = Form(form.name, rounds or form.rounds, events or form.events, form.limit_s)
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     if sys.platform != "linux":
         say("benchmarks need Linux: the CPU time of ended processes is counted by its means")
         return FAILED
@@ -156,7 +157,7 @@ def say(text: str) -> None:
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Take SIGTERM for Ctrl-C, so that it, too, stops everything in order."""
+    """Stop everything in order on SIGTERM, too, and on a Ctrl-C that our parent ignores."""
     raise KeyboardInterrupt
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,27 +40,25 @@ class Share:
                 "bootstrap.servers": self.settings["bootstrap_servers"],
                 "group.id": "peer",
                 "enable.auto.commit": False,
-                "enable.partition.eof": True,
             }
         )
         topic = self.settings["topic"]
-        consumer.assign([TopicPartition(topic, part, OFFSET_BEGINNING) for part in self.partitions])
-        left = set(self.partitions)
+        places = [TopicPartition(topic, part, OFFSET_BEGINNING) for part in self.partitions]
+        # Ending at the offsets of now: waiting for the broker to say «no more» costs its patience.
+        ends = {place.partition: consumer.get_watermark_offsets(place)[1] for place in places}
+        consumer.assign(places)
         deadline = time.monotonic() + PATIENCE_S
-        while left:
+        while any(max(at.offset, 0) < ends[at.partition] for at in consumer.position(places)):
             messages = consumer.consume(CHUNK, FILL_S)
             if not messages:
                 if time.monotonic() > deadline:
                     sys.exit(f"{topic} stopped answering")
                 continue
             deadline = time.monotonic() + PATIENCE_S
-            ended = [message for message in messages if message.error() is not None]
-            for message in ended:
-                error = message.error()
-                if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-                    raise KafkaException(error)
-                left.discard(message.partition() or 0)
-            yield [m for m in messages if m.error() is None] if ended else messages
+            problem = next(filter(None, (message.error() for message in messages)), None)
+            if problem is not None:
+                raise KafkaException(problem)
+            yield messages
         consumer.close()
 
 
