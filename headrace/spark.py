@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+import structlog
 
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import spark_catalog_settings
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
 SMALLEST_DRIVER_MB = 1024
 LARGEST_DRIVER_MB = 4096
+log = structlog.get_logger(__name__)
+
 LAUNCHED = ("spark.driver.", "spark.master")
 # Spark shows a setting or an option whose name matches this only as a mask.
 MASKED = (
@@ -75,9 +78,10 @@ def start_session(
     launch = [(name, value) for name, value in settings.items() if name.startswith(LAUNCHED)]
     launch_conf = SparkConf(loadDefaults=False).setAll(launch)
     whole_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    with log_file.open("ab") as log:
+    log.info("starting Spark", master=settings["spark.master"])
+    with log_file.open("ab") as output:
         try:
-            gateway = launch_gateway(launch_conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]  # pyspark types it not
+            gateway = launch_gateway(launch_conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # pyspark types it not
             context = SparkContext(gateway=gateway, conf=whole_conf)
         except Exception as problem:  # noqa: BLE001 - from py4j, Java and the launcher alike
             raise _not_started(settings["spark.master"], log_file, problem) from None

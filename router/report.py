@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from router.jobs import shown
+from router.jobs import QUARANTINE, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,17 +16,23 @@ if TYPE_CHECKING:
 
 
 def as_json(stream: LoadedStream, counts: Mapping[str, Counts]) -> str:
-    """Return the counts of every output as one JSON object."""
-    outputs = {name: asdict(count) for name, count in counts.items()}
-    return json.dumps({"stream": stream.config.name, "outputs": outputs})
+    """Return the counts of every output, and of the quarantine, as one JSON object."""
+    outputs = {name: asdict(count) for name, count in counts.items() if name != QUARANTINE}
+    whole: dict[str, object] = {"stream": stream.config.name, "outputs": outputs}
+    if QUARANTINE in counts:
+        whole["quarantine"] = {"records": counts[QUARANTINE].quarantined}
+    return json.dumps(whole)
 
 
 def as_text(stream: LoadedStream, counts: Mapping[str, Counts]) -> str:
-    """Return a line per output."""
+    """Return a line per output, and one for the quarantine."""
     width = max(len(name) for name in counts)
-    lines = [
-        f"  {name:<{width}}  "
-        + ", ".join(f"{what} {value:,}" for what, value in shown(count).items())
-        for name, count in counts.items()
-    ]
-    return "\n".join([f"stream {stream.config.name}", *lines])
+    lines = [f"stream {stream.config.name}"]
+    for name, count in counts.items():
+        told = (
+            f"records {count.quarantined:,}"
+            if name == QUARANTINE
+            else ", ".join(f"{what} {value:,}" for what, value in shown(count).items())
+        )
+        lines.append(f"  {name:<{width}}  {told}")
+    return "\n".join(lines)
