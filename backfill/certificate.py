@@ -65,7 +65,7 @@ class Certificate:
         steps = "step" if self.steps == 1 else "steps"
         bound = "" if self.threshold_ms is None else f" of {self.threshold_ms / 1000:g} s allowed"
         return (
-            f"{self.rows:,} rows in {self.steps:,} {'step' if self.steps == 1 else 'steps'} → {folder}\n"
+            f"{self.rows:,} rows in {self.steps:,} {steps} → {folder}\n"
             f"  period {self.period}\n"
             f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"
             f" dropped as late {self.dropped_late}"
