@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import rich_click as click
 
-from headrace.errors import HeadraceError
+from headrace.errors import BadConfig, HeadraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +99,13 @@ def run(command: click.Command, name: str) -> None:
     except (click.Abort, KeyboardInterrupt):
         say("interrupted")
         sys.exit(INTERRUPTED)
+    except BadConfig as problem:
+        # As compilers print it, so that an editor can jump to each place.
+        click.echo(str(problem), err=True)
+        count = len(problem.problems)
+        mistakes = "1 mistake" if count == 1 else f"{count} mistakes"
+        say(f"{mistakes} in config files; nothing was started")
+        sys.exit(problem.exit_code)
     except HeadraceError as problem:
         say(str(problem))
         sys.exit(problem.exit_code)
@@ -105,13 +113,25 @@ def run(command: click.Command, name: str) -> None:
         # Whoever read our output has gone: not an error, and nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
-    except Exception as problem:  # the last line before a user
-        if os.environ.get("HEADRACE_TRACEBACK"):
-            raise
-        say(f"{type(problem).__name__}: {problem}")
-        say("  → this is not an error that headrace knows; HEADRACE_TRACEBACK=1 shows where")
+    except OSError as problem:
+        if problem.filename is None and problem.errno != errno.ENOSPC:
+            unknown(problem)
+        say(f"{problem.filename or 'a file'}: {problem.strerror}")
+        if problem.errno == errno.ENOSPC:
+            say("  → make room, then run the same command again")
         sys.exit(FAILED)
+    except Exception as problem:  # noqa: BLE001 - the last line before a user
+        unknown(problem)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def unknown(problem: Exception) -> NoReturn:
+    """End with an error that is none of ours; whoever develops can see where it came from."""
+    if os.environ.get("HEADRACE_TRACEBACK"):
+        raise problem
+    say(f"{type(problem).__name__}: {problem}")
+    say("  → this is not an error that headrace knows; HEADRACE_TRACEBACK=1 shows where")
+    sys.exit(FAILED)
 
 
 def say(text: str) -> None:
