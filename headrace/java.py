@@ -26,11 +26,11 @@ def java() -> str:
     if found is None:
         raise Terminal("there is no Java on this machine", HINT)
     try:
-        asked = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+        asked = subprocess.run([found, "-version"], capture_output=True, check=False)
     except OSError:
         where = f"JAVA_HOME is {home}, but there is" if home else "there is"
         raise Terminal(f"{where} no java that can be started at {found}", HINT) from None
-    version = major_version(asked.stderr + asked.stdout)
+    version = major_version((asked.stderr + asked.stdout).decode(errors="replace"))
     if version is None:
         raise Terminal(f"{found} does not say which Java it is", HINT)
     if version < MINIMUM:

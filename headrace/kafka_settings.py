@@ -32,6 +32,7 @@ RENAMED = {
     "message.max.bytes": "max.request.size",
     "batch.num.messages": "",
 }
+HOST_CHECK = "ssl.endpoint.identification.algorithm"
 LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -56,6 +57,9 @@ def java_settings(settings: Mapping[str, str]) -> dict[str, str]:
         RENAMED.get(name, name): value for name, value in settings.items() if name not in COMPOSED
     }
     result.pop("", None)
+    if result.get(HOST_CHECK) == "none":
+        # librdkafka's word for what Java says with nothing.
+        result[HOST_CHECK] = ""
     result.update(_login(settings))
     result.update(_trust(settings))
     return result

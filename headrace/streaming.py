@@ -67,8 +67,16 @@ class RunningJob:
         """Whether the query still runs."""
         return self._query.isActive
 
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self._job.name
+
     def drain(self) -> None:
         """Let the batch at hand end and be committed, then stop."""
+        if not self.active:
+            # It ended by itself, and why is told.
+            return
         self._draining = True
         with self._busy:
             commit = self._job.checkpoint / "commits" / str(self._last_batch)
@@ -77,7 +85,8 @@ class RunningJob:
                 if time.monotonic() > deadline:
                     break
                 time.sleep(CHECK_EVERY_S)
-            self._query.stop()
+        # Not under the lock: Spark waits for a batch, and a batch that is due waits for the lock.
+        self._query.stop()
 
     def failure(self) -> HeadraceError | None:
         """Return why the query ended, None where it ended well."""
@@ -110,8 +119,9 @@ def run_jobs(jobs: Sequence[Job], drain: Drain, *, once: bool) -> None:
     if drain.requested:
         return
     running = [RunningJob(job, once=once) for job in jobs]
+    told: set[str] = set()
     while any(job.active for job in running) and not drain.wait(CHECK_EVERY_S):
-        pass
+        _tell_ended(running, told)
     if drain.requested:
         for job in running:
             job.drain()
@@ -120,6 +130,16 @@ def run_jobs(jobs: Sequence[Job], drain: Drain, *, once: bool) -> None:
         raise failures[0]
     if failures:
         raise Terminal("\n".join(str(failure) for failure in failures))
+
+
+def _tell_ended(jobs: Sequence[RunningJob], told: set[str]) -> None:
+    """Log at once which job has failed: the others may go on for months."""
+    for job in jobs:
+        if job.name not in told and not job.active:
+            told.add(job.name)
+            problem = job.failure()
+            if problem is not None:
+                log.error("a job has ended, the others go on", job=job.name, reason=problem.message)
 
 
 def _explained(name: str, text: str) -> HeadraceError:

@@ -24,5 +24,6 @@ def parse_time_us(text: str) -> int:
 
 def format_time_us(time_us: int) -> str:
     """Write a time with microseconds, in UTC."""
-    whole = EPOCH + timedelta(microseconds=time_us)
-    return whole.strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
+    whole = (EPOCH + timedelta(microseconds=time_us)).replace(tzinfo=None)
+    # strftime writes the year 33 with two digits.
+    return whole.isoformat(timespec="microseconds") + "Z"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 QUARANTINE = "quarantine"
+PASSES = "__passes__"
 log = structlog.get_logger(__name__)
 
 
@@ -120,14 +121,15 @@ class StreamRouter:
         if hygiene.on_bad_record == "fail":
             refuse_bad(decoded, self._stream.config.name)
         seen, sent = Observation(), Observation()
-        observed = decoded.observe(
+        observed = decoded.withColumn(PASSES, passes(output)).observe(
             seen,
             F.count(F.lit(1)).alias("read"),
             F.count_if(~is_good()).alias("bad"),
-            F.count_if(is_good() & ~passes(output)).alias("filtered"),
+            F.count_if(is_good() & ~F.col(PASSES)).alias("filtered"),
         )
-        good = observed.filter(is_good() & passes(output))
-        records = output_records(good, output, self._stream.schema)
+        good = observed.filter(F.col(PASSES))
+        region = self._workspace.cluster(self._stream.config.source.cluster).region
+        records = output_records(good, output, self._stream.schema, region)
         counted = records.observe(sent, F.count(F.lit(1)).alias("written"))
         write_topic(counted, self._workspace.cluster(output.sink.cluster), output.sink.topic)
         read, written = seen.get, sent.get["written"]

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace import contract
 from headrace.expressions.check import check_projection
-from headrace.formats.decode import ERROR, RAW
-from headrace.formats.encode import encode_key, encode_value, with_headers
+from headrace.formats.decode import ERROR, RAW, barrier
+from headrace.formats.encode import encode_key, encode_value, region_header, with_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,14 +26,21 @@ def is_good() -> Column:
 
 
 def passes(output: Output) -> Column:
-    """Whether a record passes an output's filter; as in SQL, null does not."""
+    """Whether a record is good and passes an output's filter; as in SQL, null does not."""
     if output.filter is None:
-        return F.expr("true")
-    return F.coalesce(F.expr(output.filter), F.expr("false"))
+        return is_good()
+    # Without the barrier a filter that is plainly false does away with the batch, counts and all.
+    passing = F.coalesce(F.expr(output.filter), F.expr("false"))
+    return F.when(is_good() & barrier(), passing).otherwise(F.expr("false"))
 
 
-def output_records(decoded: DataFrame, output: Output, schema: Record | None) -> DataFrame:
-    """Return key, value and headers of the records of one output."""
+def output_records(
+    decoded: DataFrame, output: Output, schema: Record | None, region: str | None
+) -> DataFrame:
+    """Return key, value and headers of the records of one output.
+
+    The region goes along as a header: behind the hop, the cluster's own would be another.
+    """
     items = output.project if output.project is not None else ("*",)
     projected, _ = check_projection(items, schema)
     columns = [F.expr(one.expression).alias(one.name) for one in projected]
@@ -43,7 +50,7 @@ def output_records(decoded: DataFrame, output: Output, schema: Record | None) ->
     return chosen.select(
         encode_key(output.sink.key).alias("key"),
         value.alias("value"),
-        with_headers(_origin_headers()).alias("headers"),
+        F.concat(with_headers(_origin_headers()), region_header(region)).alias("headers"),
     )
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 KILL_WAIT_S = 10.0
+# A process's start is told by counting from the machine's own, which a corrected clock moves.
+CLOCK_SLACK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class Mark:
         if process is None:
             return
         with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() == psutil.STATUS_STOPPED:
+                # It would not hear of a request before somebody lets it go on.
+                process.kill()
             process.terminate()
             try:
                 process.wait(grace_s)
@@ -57,7 +62,8 @@ class Mark:
     def _process(self) -> psutil.Process | None:
         try:
             process = psutil.Process(self.pid)
-            if process.create_time() != self.started_s or process.status() == "zombie":
+            other = abs(process.create_time() - self.started_s) > CLOCK_SLACK_S
+            if other or process.status() == psutil.STATUS_ZOMBIE:
                 return None
         except psutil.NoSuchProcess:
             return None

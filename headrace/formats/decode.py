@@ -55,11 +55,17 @@ def decode(kafka: DataFrame, schema: Record | None, form: str, region: str | Non
     whole = raw.withColumn(_WHOLE, _parse_json(schema))
     parsed = whole.withColumn(_PARSED, F.get(F.col(_WHOLE)[_ONE], F.lit(0)))
     columns = [field_value(F.col(_PARSED)[f.name], f).alias(f.name) for f in schema.fields]
-    # Never false, which the optimiser cannot know: it leaves a filter on this column above the
-    # parsing, where it would otherwise parse a text once for each check.
-    barrier = F.monotonically_increasing_id() >= 0
-    error = F.when(barrier, _error(schema)).alias(ERROR)
+    # A filter on this column would otherwise move below, and parse a text once for each check.
+    error = F.when(barrier(), _error(schema)).alias(ERROR)
     return parsed.select(*columns, metadata, RAW, error)
+
+
+def barrier() -> Column:
+    """Return what is always true, unknown to the optimiser.
+
+    What depends on it is computed once and where it stands; no filter moves past it.
+    """
+    return F.monotonically_increasing_id() >= 0
 
 
 def metadata_column(region: str | None) -> Column:
