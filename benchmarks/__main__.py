@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from benchmarks.arena import Arena
 from benchmarks.bench_lake_writer import LAKE_WRITER
 from benchmarks.bench_replay import REPLAY
 from benchmarks.bench_router import ROUTER
-from benchmarks.contest import hold
+from benchmarks.contest import Extent, hold
 from benchmarks.machine import machine, versions
 from benchmarks.measure import ROOT, CommandFailed
 from benchmarks.model import Failure, Sample, WrongResult
@@ -41,10 +42,12 @@ class Form:
     events: int
     # One run that takes longer is stopped, and failed.
     limit_s: float
+    # No further round is begun that would make all contests together take longer.
+    budget_s: float
 
 
-SHORT = Form("short form", rounds=2, events=100_000, limit_s=120)
-FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900)
+SHORT = Form("short form", rounds=2, events=100_000, limit_s=120, budget_s=240)
+FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900, budget_s=math.inf)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,14 +89,20 @@ def benchmarks(
         click.echo("\n".join(listed(chosen)))
         return 0
     form = FULL if full else SHORT
-    whole = Form(form.name, rounds or form.rounds, events or form.events, form.limit_s)
+    form = replace(
+        form,
+        rounds=rounds or form.rounds,
+        events=events or form.events,
+        # Whoever asks for so many rounds gets them.
+        budget_s=math.inf if rounds else form.budget_s / len(chosen),
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     if sys.platform != "linux":
         say("benchmarks need Linux: the CPU time of ended processes is counted by its means")
         return FAILED
-    with Arena(whole.events, SEED, whole.limit_s, say) as arena:
-        results = [compete(one, arena, whole) for one in chosen]
+    with Arena(form.events, SEED, form.limit_s, say) as arena:
+        results = [compete(one, arena, form) for one in chosen]
     return FAILED if any(results) else 0
 
 
@@ -104,7 +113,7 @@ def compete(benchmark: Benchmark, arena: Arena, form: Form) -> bool:
     finished = False
     try:
         rows = benchmark.load(arena)
-        for outcome in hold(benchmark, arena, form.rounds, rows):
+        for outcome in hold(benchmark, arena, Extent(form.rounds, form.budget_s), rows):
             outcomes.append(outcome)
             say(f"  {benchmark.name}: {told(outcome)}")
         finished = True

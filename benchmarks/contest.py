@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import CommandFailed, measure
 from benchmarks.model import Failure, Sample, WrongResult
-from benchmarks.rounds import in_turns
+from benchmarks.rounds import order_of
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from benchmarks.arena import Arena
     from benchmarks.measure import Measured
     from benchmarks.model import Benchmark, Competitor, Outcome, Run
 
 
-def hold(benchmark: Benchmark, arena: Arena, rounds: int, rows: int) -> Iterator[Outcome]:
-    """Yield the outcome of every run as soon as it is there."""
-    for round_number, position, competitor in in_turns(benchmark.competitors, rounds):
-        try:
-            yield _one(competitor, arena, round_number, position, rows)
-        except (CommandFailed, WrongResult, HeadraceError) as problem:
-            yield Failure(round_number, position, competitor.name, str(problem))
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How long a contest goes on: so many rounds, or fewer where another would take too long."""
+
+    rounds: int
+    budget_s: float = math.inf
+
+
+def hold(
+    benchmark: Benchmark,
+    arena: Arena,
+    extent: Extent,
+    rows: int,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Outcome]:
+    """Yield the outcome of every run as soon as it is there. One round is always held."""
+    begun = clock()
+    longest_s = 0.0
+    for number in range(extent.rounds):
+        round_begun = clock()
+        if number and round_begun - begun + longest_s > extent.budget_s:
+            return
+        for position, competitor in enumerate(order_of(benchmark.competitors, number)):
+            try:
+                yield _one(competitor, arena, number, position, rows)
+            except (CommandFailed, WrongResult, HeadraceError) as problem:
+                yield Failure(number, position, competitor.name, str(problem))
+        longest_s = max(longest_s, clock() - round_begun)
 
 
 def _one(

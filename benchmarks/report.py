@@ -83,7 +83,7 @@ def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[
         f"### {benchmark.name}: {benchmark.title}",
         "",
         f"{around.started:%Y-%m-%d %H:%M} UTC, {around.form}, {around.events:,} events"
-        f" ({around.value_bytes / 1e6:,.0f} MB of values), {around.rounds} rounds"
+        f" ({around.value_bytes / 1e6:,.0f} MB of values), {_rounds(around, outcomes)}"
         + (", **interrupted**" if around.interrupted else ""),
         "",
         *("| " + " | ".join(row) + " |" for row in rows),
@@ -96,6 +96,11 @@ def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[
         f"**Failed**: {one.competitor}, round {one.round + 1}: {one.reason}" for one in failed
     ]
     return "\n".join(lines) + "\n"
+
+
+def _rounds(around: Circumstances, outcomes: Sequence[Outcome]) -> str:
+    held = len({outcome.round for outcome in outcomes})
+    return f"{held} rounds" if held == around.rounds else f"{held} of {around.rounds} rounds"
 
 
 def described(machine: Mapping[str, str | int | float]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 T = TypeVar("T")
 
@@ -20,10 +20,3 @@ def order_of(competitors: Sequence[T], round_number: int) -> list[T]:
         return []
     turn = round_number % len(competitors)
     return [*competitors[turn:], *competitors[:turn]]
-
-
-def in_turns(competitors: Sequence[T], rounds: int) -> Iterator[tuple[int, int, T]]:
-    """Yield round, position and competitor, for all rounds."""
-    for number in range(rounds):
-        for position, competitor in enumerate(order_of(competitors, number)):
-            yield number, position, competitor

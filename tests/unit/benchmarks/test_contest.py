@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from types import SimpleNamespace
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from benchmarks.contest import hold
+from benchmarks.contest import Extent, hold
 from benchmarks.measure import Command, Measured
 from benchmarks.model import Benchmark, Competitor, Failure, Run, Sample, WrongResult
 
@@ -65,7 +66,7 @@ def test_a_wrong_result_fails_its_round_and_no_other(tmp_path: Path) -> None:
         unreadable="print('three')",
         broken="raise SystemExit('out of order')",
     )
-    outcomes = list(hold(held, cast("Arena", arena), rounds=1, rows=3))
+    outcomes = list(hold(held, cast("Arena", arena), Extent(1), rows=3))
     assert [type(outcome) for outcome in outcomes] == [Sample, Failure, Failure, Failure]
     reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Failure)]
     assert reasons[0] == "it is not 3"
@@ -76,7 +77,7 @@ def test_a_wrong_result_fails_its_round_and_no_other(tmp_path: Path) -> None:
 def test_every_run_has_a_folder_of_its_own_and_leaves_none(tmp_path: Path) -> None:
     arena = FakeArena(tmp_path)
     held = contest(arena, right="print(3)", wrong="print(4)")
-    outcomes = list(hold(held, cast("Arena", arena), rounds=2, rows=3))
+    outcomes = list(hold(held, cast("Arena", arena), Extent(2), rows=3))
     assert [(outcome.round, outcome.competitor) for outcome in outcomes] == [
         (0, "right"),
         (0, "wrong"),
@@ -86,3 +87,16 @@ def test_every_run_has_a_folder_of_its_own_and_leaves_none(tmp_path: Path) -> No
     assert len(set(arena.folders)) == 4
     assert not any(folder.exists() for folder in arena.folders)
     assert arena.cleaned == ["right", "wrong", "wrong", "right"]
+
+
+@pytest.mark.parametrize(("budget_s", "rounds"), [(0, 1), (25, 2), (35, 3), (1000, 4)])
+def test_no_round_is_begun_that_would_not_end_in_time(
+    tmp_path: Path, budget_s: float, rounds: int
+) -> None:
+    arena = FakeArena(tmp_path)
+    ticks = itertools.count(0, 5)
+    held = contest(arena, right="print(3)")
+    # The clock is looked at once before all, and at both ends of a round: each takes 5 s,
+    # and as much lies before it.
+    outcomes = hold(held, cast("Arena", arena), Extent(4, budget_s), 3, lambda: next(ticks))
+    assert len(list(outcomes)) == rounds

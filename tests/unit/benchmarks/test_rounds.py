@@ -5,9 +5,18 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.rounds import in_turns, order_of
+from benchmarks.rounds import order_of
 
 names = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
+
+
+def positions(competitors: list[str], rounds: int) -> Counter[tuple[str, int]]:
+    """How often each competitor ran in each position."""
+    return Counter(
+        (name, position)
+        for number in range(rounds)
+        for position, name in enumerate(order_of(competitors, number))
+    )
 
 
 @given(names, st.integers(0, 50))
@@ -19,16 +28,14 @@ def test_each_competitor_runs_once_a_round(competitors: list[str], number: int) 
 def test_whole_turns_give_each_competitor_each_position_equally(
     competitors: list[str], turns: int
 ) -> None:
-    held = Counter(
-        (name, position) for _, position, name in in_turns(competitors, turns * len(competitors))
-    )
+    held = positions(competitors, turns * len(competitors))
     assert set(held.values()) == {turns}
     assert len(held) == len(competitors) ** 2
 
 
 @given(names, st.integers(1, 20))
 def test_positions_never_differ_by_more_than_one_round(competitors: list[str], rounds: int) -> None:
-    held = Counter((name, position) for _, position, name in in_turns(competitors, rounds))
+    held = positions(competitors, rounds)
     counts = [held[name, place] for name in competitors for place in range(len(competitors))]
     assert max(counts) - min(counts) <= 1
 
@@ -43,4 +50,4 @@ def test_the_order_is_turned_by_one() -> None:
 
 
 def test_nobody_has_no_turn() -> None:
-    assert list(in_turns([], 3)) == []
+    assert order_of([], 3) == []
