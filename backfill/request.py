@@ -75,7 +75,6 @@ def delivery(
             state.begin(plan, place)
         for source in sources.values():
             tags.hold(source, run.run_id)
-            source.files()
         going = Delivery(plan, sources, state)
         yield going
         if going.certificate().complete:

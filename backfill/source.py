@@ -60,7 +60,6 @@ class LakeSource:
         self._period = period
         self._regions = tuple(regions)
         self._tasks: dict[str, FileScanTask] = {}
-        self._plain: dict[str, bool] = {}
 
     def files(self) -> list[Unit]:
         """Return the data files that may hold rows of the period, by metadata alone."""
@@ -75,37 +74,40 @@ class LakeSource:
     def cut(self, file: Unit, threshold_us: int) -> list[Unit]:
         """Cut a file that spans more time than the threshold."""
         grid = Grid(self._period.start_us, max(1, threshold_us))
-        task = self._tasks[file.path]
-        if not self._is_plain(task):
-            cells = self._cells(self._scan(task, (INGESTION_TS,), file.window_us), grid)
-            group = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
-            slices = slices_of_row_group(file, group, cells, grid)
-            return [unit.without_row_groups() for unit in slices]
         with self._open(file.path) as opened:
-            groups = row_groups(opened, self._field_id, file.path, self.name)
-            kept = [one for group in groups if (one := self._period.clip_group(group)) is not None]
-            units, too_wide = runs_of_row_groups(file, kept, threshold_us)
-            for group in too_wide:
-                batches = opened.iter_batches(
-                    BATCH_ROWS, row_groups=[group.index], columns=[INGESTION_TS]
-                )
-                units += slices_of_row_group(file, group, self._cells(batches, grid), grid)
-        return units
+            if self._is_plain(file, opened):
+                return self._cut_plain(file, opened, threshold_us, grid)
+        cells = self._cells(self._scan(file, (INGESTION_TS,)), grid)
+        group = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
+        slices = slices_of_row_group(file, group, cells, grid)
+        return [unit.without_row_groups() for unit in slices]
 
     def rows(self, unit: Unit) -> Iterator[pa.RecordBatch]:
         """Read the rows of a unit that belong to the period, deletes and renames applied."""
-        task = self._tasks[unit.path]
-        span = self._period.span_us(unit.window_us)
-        if not self._is_plain(task):
-            self._refuse_lost_nulls()
-            yield from self._scan(task, ("*",), unit.window_us)
-            return
         with self._open(unit.path) as opened:
-            groups = range(*(unit.row_groups or (0, opened.metadata.num_row_groups)))
-            for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(groups)):
-                kept = batch.filter(self._mask(batch, span))
-                if kept.num_rows:
-                    yield kept
+            if self._is_plain(unit, opened):
+                groups = range(*(unit.row_groups or (0, opened.metadata.num_row_groups)))
+                span = self._period.span_us(unit.window_us)
+                for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(groups)):
+                    kept = batch.filter(self._mask(batch, span))
+                    if kept.num_rows:
+                        yield kept
+                return
+        self._refuse_lost_nulls()
+        yield from self._scan(unit, ("*",))
+
+    def _cut_plain(
+        self, file: Unit, opened: pq.ParquetFile, threshold_us: int, grid: Grid
+    ) -> list[Unit]:
+        groups = row_groups(opened, self._field_id, file.path, self.name)
+        kept = [one for group in groups if (one := self._period.clip_group(group)) is not None]
+        units, too_wide = runs_of_row_groups(file, kept, threshold_us)
+        for group in too_wide:
+            batches = opened.iter_batches(
+                BATCH_ROWS, row_groups=[group.index], columns=[INGESTION_TS]
+            )
+            units += slices_of_row_group(file, group, self._cells(batches, grid), grid)
+        return units
 
     def _mask(self, batch: pa.RecordBatch, span: tuple[int, int]) -> pa.BooleanArray:
         mask = inside(ingestion_times(batch), span)
@@ -134,31 +136,28 @@ class LakeSource:
                 )
         return [Cell(number, *bounds) for number, bounds in found.items()]
 
-    def _is_plain(self, task: FileScanTask) -> bool:
+    def _is_plain(self, unit: Unit, opened: pq.ParquetFile) -> bool:
         """Whether a file's rows are the table's as they stand: nothing deleted, nothing renamed."""
-        path = task.file.file_path
-        if path not in self._plain:
-            self._plain[path] = not task.delete_files and self._has_our_columns(path)
-        return self._plain[path]
-
-    def _has_our_columns(self, path: str) -> bool:
-        with self._open(path) as opened:
-            try:
-                held = pyarrow_to_schema(opened.schema_arrow)
-            except (ValueError, TypeError):
-                return False
+        if unit.has_deletes:
+            return False
+        try:
+            held = pyarrow_to_schema(opened.schema_arrow)
+        except (ValueError, TypeError):
+            return False
         return same_columns(held.as_struct(), self._schema.as_struct())
 
-    def _scan(
-        self, task: FileScanTask, columns: tuple[str, ...], window_us: tuple[int, int] | None
-    ) -> Iterator[pa.RecordBatch]:
+    def _scan(self, unit: Unit, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Read a file through Iceberg's own projection."""
+        if unit.path not in self._tasks:
+            self.files()
         projected = self._schema if columns == ("*",) else self._schema.select(*columns)
-        row_filter = self._filter(self._period.span_us(window_us))
+        row_filter = self._filter(self._period.span_us(unit.window_us))
         scan = ArrowScan(self.table.metadata, self.table.io, projected, row_filter)
         try:
-            yield from (batch for batch in scan.to_record_batches([task]) if batch.num_rows)
+            batches = scan.to_record_batches([self._tasks[unit.path]])
+            yield from (batch for batch in batches if batch.num_rows)
         except FileNotFoundError:
-            raise self._gone(task.file.file_path) from None
+            raise self._gone(unit.path) from None
 
     @contextlib.contextmanager
     def _open(self, path: str) -> Iterator[pq.ParquetFile]:
@@ -191,7 +190,14 @@ class LakeSource:
                 min(group.min_ts_us for group in groups),
                 max(group.max_ts_us for group in groups),
             )
-        return Unit(self.name, file.file_path, *bounds, file.record_count, file.file_size_in_bytes)
+        return Unit(
+            self.name,
+            file.file_path,
+            *bounds,
+            file.record_count,
+            file.file_size_in_bytes,
+            bool(task.delete_files),
+        )
 
     def _ingestion_field(self) -> int:
         try:

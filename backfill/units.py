@@ -30,6 +30,7 @@ class Unit:
     max_ts_us: int
     rows: int
     size_bytes: int
+    has_deletes: bool = False
     row_groups: tuple[int, int] | None = None
     window_us: tuple[int, int] | None = None
 
