@@ -8,6 +8,7 @@ import decimal
 import json
 import math
 import uuid
+import warnings
 from typing import TYPE_CHECKING
 
 from headrace.times import EPOCH, MICROSECOND, format_time_us
@@ -24,8 +25,9 @@ def as_json_line(row: dict[str, object], step: int, source: str) -> str:
 
 
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, object]]:
-    """Return a batch's rows; maps as dictionaries."""
-    rows: list[dict[str, object]] = batch.to_pylist(maps_as_pydicts="strict")
+    """Return a batch's rows; maps as dictionaries, the last of a key that is there twice."""
+    with warnings.catch_warnings(action="ignore"):
+        rows: list[dict[str, object]] = batch.to_pylist(maps_as_pydicts="lossy")
     return rows
 
 

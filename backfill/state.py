@@ -49,6 +49,13 @@ class RunState:
         _write(self.folder / "target.json", json.dumps({"to": target}))
         _write(self._plan, plan.to_json())
 
+    def keep(self, plan: Plan) -> Path:
+        """Keep a plan unless this run has one; returns the file of the one that counts."""
+        if not self._plan.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _write(self._plan, plan.to_json())
+        return self._plan
+
     def plan(self, target: str) -> Plan:
         """Return the plan of a run that is to go on."""
         if not self._plan.exists():

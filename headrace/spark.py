@@ -123,7 +123,6 @@ def session_settings(
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.executor.extraClassPath": os.pathsep.join(jars),
         "spark.sql.warehouse.dir": str(workspace.state_dir / "spark-warehouse"),
-        "spark.pyspark.python": sys.executable,
     }
     if on_loopback:
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -160,6 +159,8 @@ def _use_our_spark() -> None:
     spec = find_spec("pyspark")
     if spec is not None and spec.origin and "PYSPARK_GATEWAY_PORT" not in os.environ:
         os.environ["SPARK_HOME"] = str(Path(spec.origin).parent)
+    # Workers need our packages; on a cluster whose Python lies elsewhere the variable says where.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def _not_started(master: str, log_file: Path, problem: Exception) -> Terminal | Transient:
