@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 ENVELOPE_KEYS: Final = frozenset({"key", "value", "headers", "timestamp"})
 SHOW_EVERY: Final = 1000
+LARGEST_TIMESTAMP: Final = 2**63 - 1
+_DECODER: Final = json.JSONDecoder()
+_BETWEEN: Final = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
 
 
 class BadLine(Terminal):
@@ -63,6 +67,8 @@ def read_records(files: Sequence[Path], *, envelope: bool) -> Iterator[Record]:
                     continue
                 try:
                     yield _unwrap(text) if envelope else Record(text)
+                except RecursionError:
+                    raise BadLine(name, number, "it is nested too deeply") from None
                 except (ValueError, TypeError, HeadraceError) as problem:
                     raise BadLine(name, number, str(problem).splitlines()[0]) from None
 
@@ -74,7 +80,8 @@ def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
 
 
 def _unwrap(line: bytes) -> Record:
-    whole = json.loads(line)
+    text = line.decode("utf-8-sig")
+    whole = json.loads(text)
     if not isinstance(whole, dict) or "value" not in whole:
         raise ValueError('with --envelope a line is an object with "value"')
     unknown = sorted(set(whole) - ENVELOPE_KEYS)
@@ -82,32 +89,55 @@ def _unwrap(line: bytes) -> Record:
         raise ValueError(
             f"the envelope has no {unknown[0]}; it has {', '.join(sorted(ENVELOPE_KEYS))}"
         )
+    written = _as_written(text)
     return Record(
-        value=_as_bytes(whole["value"]),
-        key=_as_bytes(whole.get("key")),
+        value=_as_bytes(whole["value"], written["value"]),
+        key=_as_bytes(whole.get("key"), written.get("key", "")),
         headers=_headers(whole.get("headers")),
         timestamp_ms=_timestamp_ms(whole.get("timestamp")),
     )
 
 
-def _as_bytes(value: object) -> bytes | None:
-    """Return a text as it is, anything else as JSON, null as null."""
+def _as_written(text: str) -> dict[str, str]:
+    """Return the members of an object as they stand: a number keeps every digit."""
+    found = {}
+    place = _after(text, text.index("{") + 1)
+    while text[place] != "}":
+        name, place = _DECODER.raw_decode(text, place)
+        start = _after(text, place)
+        _, place = _DECODER.raw_decode(text, start)
+        found[str(name)] = text[start:place]
+        place = _after(text, place)
+    return found
+
+
+def _after(text: str, place: int) -> int:
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place
+
+
+def _as_bytes(value: object, written: str) -> bytes | None:
+    """Return a text as it is, anything else as it was written, null as null."""
     if value is None:
         return None
     if isinstance(value, str):
         return value.encode()
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return written.encode()
+
+
+def _header_bytes(value: object) -> bytes | None:
+    return _as_bytes(value, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _headers(headers: object) -> tuple[tuple[str, bytes | None], ...]:
     if headers is None:
         return ()
     if isinstance(headers, dict):
-        return tuple((name, _as_bytes(value)) for name, value in headers.items())
+        return tuple((name, _header_bytes(value)) for name, value in headers.items())
     if isinstance(headers, list) and all(
         isinstance(one, list) and len(one) == 2 for one in headers
     ):
-        return tuple((str(name), _as_bytes(value)) for name, value in headers)
+        return tuple((str(name), _header_bytes(value)) for name, value in headers)
     raise ValueError("headers are an object, or a list of [name, value]")
 
 
@@ -122,4 +152,6 @@ def _timestamp_ms(timestamp: object) -> int | None:
         raise TypeError("timestamp is a number of milliseconds, or ISO-8601")
     if millis <= 0:
         raise ValueError("Kafka's clients take no timestamp at or before 1970-01-01T00:00:00Z")
+    if millis > LARGEST_TIMESTAMP:
+        raise ValueError("timestamp does not fit: milliseconds are a 64-bit number")
     return millis

@@ -75,7 +75,7 @@ def read_mark(path: Path) -> tuple[Mark, Mapping[str, Any]] | None:
     try:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return Mark(int(facts["pid"]), float(facts["started_s"])), facts
-    except (FileNotFoundError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
 
 

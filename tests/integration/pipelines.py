@@ -81,7 +81,7 @@ class Pipelines:
                 message.timestamp()[1],
                 _bytes(message.key()),
                 _bytes(message.value()),
-                tuple((str(name), _bytes(value)) for name, value in message.headers() or ()),
+                tuple((str(one[0]), _bytes(one[1])) for one in message.headers() or ()),
             )
             for message in KafkaCluster(self.workspace.cluster(cluster)).records(topic)
         ]

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.locks import AlreadyHeld, describe, hold
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOLDER = """\
+import sys
+from pathlib import Path
+from headrace.locks import describe, hold
+with hold(Path(sys.argv[1]), "it", "wait") as held:
+    describe(held, "pid 1, far away")
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_second_is_told_who_holds(tmp_path: Path) -> None:
+    lock = tmp_path / "new" / "lock"
+    with hold(lock, "the stream", "stop that one first") as held:
+        with (
+            pytest.raises(
+                AlreadyHeld, match=rf"the stream already runs \(pid {os.getpid()}\)"
+            ) as told,
+            hold(lock, "the stream", "stop that one first"),
+        ):
+            pass
+        assert told.value.advice == "stop that one first"
+        describe(held, "x")
+        with pytest.raises(AlreadyHeld, match=r"\(x\)"), hold(lock, "it", ""):
+            pass
+    with hold(lock, "it", ""):
+        assert lock.read_text() == f"pid {os.getpid()}"
+
+
+def test_a_holder_that_was_killed_holds_nothing(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    command = [sys.executable, "-c", HOLDER, str(lock)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(AlreadyHeld, match="pid 1, far away"), hold(lock, "it", ""):
+            pass
+        other.send_signal(signal.SIGKILL)
+        other.wait(30)
+    with hold(lock, "it", ""):
+        pass
