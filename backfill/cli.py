@@ -13,21 +13,27 @@ from headrace.cli.command import FAILED, log_option, output_option, run, workspa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from backfill.certificate import Certificate
     from backfill.plan import Order
-    from backfill.request import Request
+    from backfill.request import Request, Run
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+    from headrace.signals import Drain
 
 F = TypeVar("F", bound="Callable[..., Any]")
 MICROSECOND = timedelta(microseconds=1)
+TABLES_THRESHOLD = timedelta(minutes=15)
 
 
 class Asked(TypedDict):
     """What a plan and a replay are both asked for."""
 
+    app_path: Path | None
     tables: tuple[str, ...]
     start: str
     end: str
     regions: str
-    threshold: str
+    threshold: str | None
     order: Order
 
 
@@ -51,10 +57,9 @@ def table_options(function: F) -> F:
         click.option(
             "--max-misalignment",
             "threshold",
-            default="15min",
-            show_default=True,
             metavar="DURATION",
-            help="How far a record may lie behind one that came in an earlier step, over all tables.",
+            help="How far a record may lie behind one that came in an earlier step, over all tables."
+            " [default: the application's smallest threshold; for tables 15min]",
         ),
         click.option("--regions", default="", metavar="A,B", help="Only records of these regions."),
         click.option(
@@ -71,9 +76,15 @@ def table_options(function: F) -> F:
             "--table",
             "tables",
             multiple=True,
-            required=True,
             metavar="CATALOG.DB.TABLE",
-            help="A table to replay; several are put into one order.",
+            help="A table to replay by itself; several are put into one order.",
+        ),
+        click.option(
+            "-c",
+            "--config",
+            "app_path",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="An application (kind: app) to run over the past.",
         ),
     ):
         function = option(function)
@@ -97,14 +108,15 @@ def plan(*, as_json: bool, workspace_dir: Path | None, **asked: Unpack[Asked]) -
     from headrace.log import configure_logging
 
     configure_logging()
-    request = _request(asked)
-    made = plan_of(load_workspace(workspace_dir), request)
+    workspace = load_workspace(workspace_dir)
+    _, request = _understood(asked, workspace)
+    made = plan_of(workspace, request)
     click.echo(plan_report.as_json(made) if as_json else plan_report.as_text(made))
 
 
 @backfill.command()
 @table_options
-@click.option("--to", "target", required=True, metavar="jsonl:DIR", help="Where the records go.")
+@click.option("--to", "target", metavar="jsonl:DIR", help="With --table: where the records go.")
 @click.option("--run-id", metavar="ID", help="The run's name. [default: made from the clock]")
 @click.option("--resume", is_flag=True, help="Go on with the run of that --run-id.")
 @output_option
@@ -112,30 +124,33 @@ def plan(*, as_json: bool, workspace_dir: Path | None, **asked: Unpack[Asked]) -
 @log_option
 def replay(
     *,
-    target: str,
+    target: str | None,
     run_id: str | None,
     resume: bool,
     as_json: bool,
     workspace_dir: Path | None,
     **asked: Unpack[Asked],
 ) -> int:
-    """Replay the records of tables in lateness-bounded order, all tables on one frontier.
+    """Replay a period: the records of tables, or an application over them.
 
     If a record b came in an earlier step than a record a, then b is at most the threshold
     newer than a: for every two records of any of the tables, whatever the layout of the files.
     The period is half-open and goes by `__metadata__.kafka_ingestion_ts`; times are ISO-8601,
-    in UTC where they name no zone. DIR gets one file per step and certificate.json, which
-    says what was delivered and how far out of order it was, as measured on the records.
+    in UTC where they name no zone. A certificate says what was read and how far out of order
+    it was, as measured on the records.
 
         backfill replay --table lake.playback.starts --to jsonl:replayed
                  --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
+        backfill replay -c apps/starts_by_country.yaml
+                 --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
 
-    Ctrl-C ends it after the step at hand; --resume with its run id goes on from there, also
-    after a crash. The snapshots are held by a tag until all is delivered.
+    With --table, DIR gets one file per step; Ctrl-C ends it after the step at hand, and --resume
+    with its run id goes on from there, also after a crash. With -c each dynamic source reads its
+    candidate of type iceberg, watermarks are widened by the threshold, the result goes to the
+    application's own sink, and windows that are still open at the end stay open. The snapshots
+    are held by a tag until all is delivered.
     """
-    from backfill.jsonl import JsonlFolder
-    from backfill.progress import follow
-    from backfill.request import Run, delivery, new_run_id
+    from backfill.request import Run, new_run_id
     from headrace.config.load import load_workspace
     from headrace.errors import UsageError
     from headrace.log import configure_logging
@@ -144,42 +159,92 @@ def replay(
     configure_logging()
     if resume and run_id is None:
         raise UsageError("--resume needs to know which run", "give its --run-id")
-    request = _request(asked)
-    folder = jsonl_folder(target)
     workspace = load_workspace(workspace_dir)
+    app, request = _understood(asked, workspace)
     run_ = Run(run_id or new_run_id(), resume)
     with Drain() as drain:
-        output = JsonlFolder(folder, resume=resume)
-        with delivery(workspace, request, run_, output) as going:
-            follow(going.run(output, drain))
-            certificate = going.certificate()
-            output.write_certificate(certificate.to_json())
-    click.echo(certificate.to_json() if as_json else certificate.to_text(folder), nl=not as_json)
-    if not certificate.complete:
+        if app is None:
+            if target is None:
+                raise UsageError("--table needs to know where the records go", "--to jsonl:DIR")
+            place = jsonl_folder(target)
+            certificate = _replay_tables(workspace, request, run_, place, drain)
+        else:
+            place = workspace.state_dir / "backfill" / run_.run_id
+            certificate = _replay_app(workspace, app, request, run_, drain)
+    click.echo(certificate.to_json() if as_json else certificate.to_text(place), nl=not as_json)
+    if not certificate.complete and app is None:
         click.echo(f"stopped before its end; go on with --resume --run-id {run_.run_id}", err=True)
-    return 0 if certificate.bound_held else FAILED
+    elif not certificate.complete:
+        click.echo("stopped before its end; begin it anew with another --run-id", err=True)
+    return 0 if certificate.bound_held and not certificate.dropped_late else FAILED
 
 
-def _request(asked: Asked) -> Request:
+def _replay_tables(
+    workspace: Workspace, request: Request, run_: Run, folder: Path, drain: Drain
+) -> Certificate:
+    from backfill.jsonl import JsonlFolder
+    from backfill.progress import follow
+    from backfill.request import delivery
+
+    output = JsonlFolder(folder, resume=run_.resume)
+    with delivery(workspace, request, run_, output) as going:
+        follow(going.run(output, drain))
+        certificate = going.certificate()
+        output.write_certificate(certificate.to_json())
+    return certificate
+
+
+def _replay_app(
+    workspace: Workspace, app: LoadedApp, request: Request, run_: Run, drain: Drain
+) -> Certificate:
+    from backfill.app_replay import AppRun, replay_app
+    from headrace.errors import UsageError
+    from headrace.spark import session
+
+    if run_.resume:
+        raise UsageError(
+            "the replay of an application cannot be resumed", "begin it anew: another --run-id"
+        )
+    with session(workspace, f"backfill-{app.config.name}") as spark:
+        return replay_app(AppRun(app, workspace, run_.run_id), request, spark, drain)
+
+
+def _understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
+    """Return the application, if one was named, and what is to be read."""
     from backfill.period import parse_period
     from backfill.request import Request
-    from headrace.config.units import UnitError, parse_duration
+    from headrace.config.load import load_app
     from headrace.errors import UsageError
 
-    try:
-        threshold = parse_duration(asked["threshold"])
-    except UnitError as problem:
-        raise UsageError(
-            f"--max-misalignment {asked['threshold']}: {problem.reason}", problem.advice
-        ) from None
+    path, tables = asked["app_path"], asked["tables"]
+    if (path is None) == (not tables):
+        raise UsageError("a replay is of an application or of tables", "-c APP.yaml, or --table …")
+    app = None if path is None else load_app(path, workspace)
+    threshold = TABLES_THRESHOLD
+    if app is not None:
+        from backfill.app_replay import smallest_threshold, tables_of
+
+        tables, threshold = tuple(tables_of(app).values()), smallest_threshold(app)
+    if asked["threshold"] is not None:
+        threshold = _duration(asked["threshold"])
     regions = (region.strip() for region in asked["regions"].split(","))
-    return Request(
-        tables=asked["tables"],
+    return app, Request(
+        tables=tables,
         period=parse_period(asked["start"], asked["end"]),
         regions=tuple(region for region in regions if region),
         order=asked["order"],
         threshold_us=threshold // MICROSECOND,
     )
+
+
+def _duration(text: str) -> timedelta:
+    from headrace.config.units import UnitError, parse_duration
+    from headrace.errors import UsageError
+
+    try:
+        return parse_duration(text)
+    except UnitError as problem:
+        raise UsageError(f"--max-misalignment {text}: {problem.reason}", problem.advice) from None
 
 
 def jsonl_folder(target: str) -> Path:

@@ -40,14 +40,18 @@ class RunState:
 
     def begin(self, plan: Plan, target: str) -> None:
         """Keep the plan of a new run."""
+        self.refuse_existing()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _write(self.folder / "target.json", json.dumps({"to": target}))
+        _write(self._plan, plan.to_json())
+
+    def refuse_existing(self) -> None:
+        """Refuse a name that another run has."""
         if self._plan.exists():
             raise UsageError(
                 f"run {self.folder.name} is already there",
                 "go on with it: --resume; or choose another --run-id",
             )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        _write(self.folder / "target.json", json.dumps({"to": target}))
-        _write(self._plan, plan.to_json())
 
     def keep(self, plan: Plan) -> Path:
         """Keep a plan unless this run has one; returns the file of the one that counts."""
@@ -81,6 +85,10 @@ class RunState:
             whole["max_disorder_us"],
             Counter(whole["rows"]),
         )
+
+    def keep_certificate(self, text: str) -> None:
+        """Keep what a run says of itself at its end."""
+        _write(self.folder / "certificate.json", text)
 
     def advance(self, position: Position) -> None:
         """Keep how far the run is. The step's rows are safe before: a crash repeats a step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from backfill.period import parse_period
 from backfill.request import Request, plan_of
@@ -61,7 +61,6 @@ class Replay:
         regions: Sequence[str] = (),
         workspace: Path | None = None,
     ) -> None:
-        self.workspace: Workspace = load_workspace(workspace)
         request = Request(
             tuple(tables),
             parse_period(start_ts, end_ts),
@@ -69,19 +68,32 @@ class Replay:
             order,
             parse_duration(max_misalignment) // MICROSECOND,
         )
+        self.workspace: Workspace = load_workspace(workspace)
         self.plan: Plan = plan_of(self.workspace, request)
+
+    @classmethod
+    def of(cls, workspace: Workspace, request: Request) -> Self:
+        """Plan what was asked for on a command line."""
+        replay = cls.__new__(cls)
+        replay.workspace = workspace
+        replay.plan = plan_of(workspace, request)
+        return replay
 
     def steps(self) -> Iterator[ReplayStep]:
         """Walk the plan from its beginning, without Spark."""
+        sources = self.sources()
+        for step in self.plan.steps:
+            yield ReplayStep(step, sources)
+
+    def sources(self) -> dict[str, LakeSource]:
+        """Return the tables at the snapshots that the plan has pinned."""
         plan = self.plan
-        sources = {
+        return {
             planned.name: LakeSource(
                 self.workspace, planned.name, plan.period, plan.regions, planned.snapshot_id
             )
             for planned in plan.sources
         }
-        for step in plan.steps:
-            yield ReplayStep(step, sources)
 
     def streams(self, spark: SparkSession, run_id: str) -> dict[str, DataFrame]:
         """Return a streaming DataFrame for each table, aligned step by step.

@@ -112,6 +112,8 @@ def session_settings(
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.redaction.regex": MASKED,
+        # What a run measured is in its progress: all of it is kept until the run has ended.
+        "spark.sql.streaming.numRecentProgressUpdates": "100000",
         "spark.sql.redaction.options.regex": MASKED,
         # Kafka by its newer interface: the counts of a batch come back with its write only there.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from dataclasses import dataclass
@@ -140,6 +141,35 @@ def _tell_ended(jobs: Sequence[RunningJob], told: set[str]) -> None:
             problem = job.failure()
             if problem is not None:
                 log.error("a job has ended, the others go on", job=job.name, reason=problem.message)
+
+
+def finish(query: StreamingQuery, name: str, drain: Drain, *, until_no_data: bool = False) -> int:
+    """Follow a query to its end, or to where it has no more data; returns the rows it read."""
+    if until_no_data:
+        threading.Thread(target=_end_without_data, args=(query,), daemon=True).start()
+    last, rows = -1, 0
+    while True:
+        ended = not query.isActive
+        for progress in query.recentProgress:
+            if progress.batchId > last:
+                last = progress.batchId
+                rows += progress.numInputRows
+                log.info("batch processed", name=name, batch=last, rows=progress.numInputRows)
+        if ended:
+            break
+        if drain.wait(CHECK_EVERY_S):
+            query.stop()
+    problem = query.exception()
+    if problem is not None and not drain.requested:
+        raise _explained(name, str(problem))
+    return rows
+
+
+def _end_without_data(query: StreamingQuery) -> None:
+    # It raises what ended the query, which the one who follows it tells better.
+    with contextlib.suppress(Exception):
+        query.processAllAvailable()
+        query.stop()
 
 
 def _explained(name: str, text: str) -> HeadraceError:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from headrace.expressions.problem import ExpressionProblem
+
+_WINDOW = re.compile(r"(?<![\w`.'\"])window(?=\s*[.(])", re.IGNORECASE)
 
 
 def check_query(text: str) -> list[ExpressionProblem]:
@@ -15,7 +19,12 @@ def check_query(text: str) -> list[ExpressionProblem]:
 
     parsed = parse(text)
     if isinstance(parsed, ExpressionProblem):
-        return [parsed]
+        # `window(ts, '1 minute')` and `window.start` are Spark's windows of time; sqlglot knows
+        # `window` as a keyword alone.
+        again = parse(_WINDOW.sub("window_", text))
+        if isinstance(again, ExpressionProblem):
+            return [parsed]
+        parsed = again
     if isinstance(parsed, exp.Query) and not isinstance(parsed, exp.Table):
         return []
     offset = len(text) - len(text.lstrip())

@@ -134,3 +134,11 @@ def test_queries_that_are_none(text: str, offset: int, message: str) -> None:
 )
 def test_queries(text: str) -> None:
     assert check_query(text) == []
+
+
+def test_a_query_may_group_by_windows_of_time_and_name_their_bounds() -> None:
+    query = "SELECT window.start AS minute, count(*) FROM s GROUP BY window(ts, '1 minute')"
+    assert check_query(query) == []
+    assert check_query("SELECT Window.end, sum(x) OVER w FROM s WINDOW w AS (ORDER BY x)") == []
+    (problem,) = check_query("SELECT window.start, upper(x FROM s")
+    assert "does not parse" in problem.message

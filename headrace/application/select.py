@@ -1,0 +1,72 @@
+"""Which of its candidates each source of an application reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.config.app import DynamicSource, IcebergSource, KafkaTopics
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.config.app import App
+
+Concrete: TypeAlias = KafkaTopics | IcebergSource
+
+
+def names_for_the_transform(app: App) -> list[str]:
+    """Return the sources that the transform knows: all that are nobody's candidate."""
+    candidates = {
+        name
+        for source in app.sources.values()
+        if isinstance(source, DynamicSource)
+        for name in source.candidates
+    }
+    return [name for name in app.sources if name not in candidates]
+
+
+def selected(app: App, choices: Mapping[str, str]) -> dict[str, Concrete]:
+    """Return what each source reads by the file, or by the choices that go before it."""
+    for name, choice in choices.items():
+        source = app.sources.get(name)
+        if not isinstance(source, DynamicSource):
+            known = [one for one, is_ in app.sources.items() if isinstance(is_, DynamicSource)]
+            raise UsageError(
+                f"{app.name} has no dynamic source {name}", f"it has {', '.join(known) or 'none'}"
+            )
+        if choice not in source.candidates:
+            raise UsageError(
+                f"{choice} is no candidate of {name}", f"it has {', '.join(source.candidates)}"
+            )
+    return {name: _follow(app, name, choices) for name in names_for_the_transform(app)}
+
+
+def of_the_past(app: App) -> dict[str, IcebergSource]:
+    """Return for each source the table that it can be replayed from."""
+    found = {name: _table(app, name) for name in names_for_the_transform(app)}
+    missing = [name for name, table in found.items() if table is None]
+    if missing:
+        raise UsageError(
+            f"{app.name} cannot be replayed: {', '.join(missing)} has no candidate of type iceberg",
+            "make it dynamic, with the table that the lake writer fills among its candidates",
+        )
+    return {name: table for name, table in found.items() if table is not None}
+
+
+def _follow(app: App, name: str, choices: Mapping[str, str]) -> Concrete:
+    source = app.sources[name]
+    if isinstance(source, DynamicSource):
+        return _follow(app, choices.get(name, source.selected), choices)
+    return source
+
+
+def _table(app: App, name: str) -> IcebergSource | None:
+    source = app.sources[name]
+    if isinstance(source, IcebergSource):
+        return source
+    if isinstance(source, DynamicSource):
+        # The selected one first: it may be one table of several.
+        order = (source.selected, *source.candidates)
+        return next((table for one in order if (table := _table(app, one)) is not None), None)
+    return None

@@ -1,0 +1,63 @@
+"""`headrace run`: runs an application on its live sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rich_click as click
+
+from headrace.cli.command import log_option, workspace_option
+
+
+@click.command(name="run")
+@click.option(
+    "-c",
+    "--config",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The application's file (kind: app).",
+)
+@click.option(
+    "--select",
+    "selections",
+    multiple=True,
+    metavar="SOURCE=CANDIDATE",
+    help="Read another candidate than the file selects.",
+)
+@click.option("--once", is_flag=True, help="Process what is there now, then end.")
+@workspace_option
+@log_option
+def run_app(
+    path: Path, selections: tuple[str, ...], *, once: bool, workspace_dir: Path | None
+) -> None:
+    """Run an application on the sources that its file selects, until Ctrl-C.
+
+    The very same file runs over the past with `backfill replay -c APP.yaml`: there each dynamic
+    source reads its candidate of type iceberg.
+    """
+    from headrace.config.load import load_app, load_workspace
+    from headrace.log import configure_logging
+    from headrace.signals import Drain
+    from headrace.spark import session
+    from stream_app.live import live_sources, run_live
+
+    configure_logging()
+    workspace = load_workspace(workspace_dir)
+    app = load_app(path, workspace)
+    live = live_sources(app, _choices(selections))
+    with Drain() as drain, session(workspace, f"app-{app.config.name}") as spark:
+        rows = run_live(app, workspace, spark, live, drain, once=once)
+    click.echo(f"application {app.config.name}\n  rows read {rows:,}")
+
+
+def _choices(selections: tuple[str, ...]) -> dict[str, str]:
+    from headrace.errors import UsageError
+
+    choices = {}
+    for selection in selections:
+        name, separator, candidate = selection.partition("=")
+        if not separator:
+            raise UsageError(f"--select {selection} is no choice", "write it as SOURCE=CANDIDATE")
+        choices[name] = candidate
+    return choices
