@@ -54,7 +54,7 @@ class DevStack:
             _clear_ephemeral(self.state.parent if self.ephemeral else self.state)
             self.state.mkdir(parents=True, exist_ok=True)
             if self.ephemeral:
-                stack.callback(shutil.rmtree, self.state, ignore_errors=True)
+                stack.callback(_remove, self.state)
             what = f"headrace dev on {self.state}"
             advice = "use that one, stop it, or start another with --ephemeral"
             lock = stack.enter_context(hold(self.state / "dev.lock", what, advice))
@@ -111,6 +111,13 @@ def _embedded_catalogs(workspace: Workspace | None, state: Path) -> tuple[Catalo
         warehouse=str(state / "warehouse"),
     )
     return (Catalog("lake", config, state.parent),)
+
+
+def _remove(state: Path) -> None:
+    shutil.rmtree(state, ignore_errors=True)
+    # Not empty: somebody else's state is there, and stays.
+    with contextlib.suppress(OSError):
+        state.parent.rmdir()
 
 
 def _clear_ephemeral(state: Path) -> None:
