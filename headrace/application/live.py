@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from headrace.contract import METADATA
 from headrace.formats.decode import ERROR, RAW, decode
 from headrace.kafka import KafkaCluster
 from headrace.spark_kafka import read_topics
@@ -33,5 +32,6 @@ def live_stream(
     place = F.concat_ws("-", f"{RAW}.topic", F.col(f"{RAW}.partition").cast("string"))
     offset = F.col(f"{RAW}.offset").cast("string")
     refusal = F.concat(F.lit("bad record "), place, F.lit(" @ "), offset, F.lit(": "), F.col(ERROR))
-    checked = F.when(F.col(ERROR).isNotNull(), F.raise_error(refusal)).otherwise(F.col(METADATA))
-    return decoded.withColumn(METADATA, checked).drop(RAW, ERROR)
+    # A filter is kept whatever columns the application asks for.
+    good = F.when(F.col(ERROR).isNotNull(), F.raise_error(refusal)).otherwise(F.expr("true"))
+    return decoded.where(good).drop(RAW, ERROR)

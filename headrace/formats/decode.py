@@ -65,7 +65,7 @@ def barrier() -> Column:
 
     What depends on it is computed once and where it stands; no filter moves past it.
     """
-    return F.monotonically_increasing_id() >= 0
+    return F.spark_partition_id() >= 0
 
 
 def metadata_column(region: str | None) -> Column:

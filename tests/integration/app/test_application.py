@@ -1,0 +1,196 @@
+"""One application, by one file: live from Kafka, and again over the past from the lake."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill.app_replay import AppRun, replay_app, smallest_threshold, tables_of
+from backfill.period import parse_period
+from backfill.request import Request, new_run_id
+from headrace.config.load import load_app
+from headrace.errors import HeadraceError, Terminal, UsageError
+from headrace.signals import Drain
+from stream_app.live import live_sources, run_live
+from tests.integration.pipelines import Pipelines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from backfill.certificate import Certificate
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+
+MINUTE_MS = 60_000
+START_MS = 1_772_323_200_000
+MICROSECONDS_PER_S = 1_000_000
+BY_MINUTE = """
+SELECT window.start AS minute, kind, count(*) AS events, max(__metadata__.offset) AS newest
+FROM events GROUP BY window(at, '1 minute'), kind
+"""
+
+
+def events(count: int) -> list[bytes]:
+    """Make events over an hour, some late; the last closes every window of the others."""
+    chance = random.Random(5)
+    made = []
+    for number in range(count):
+        late = chance.randrange(4 * MINUTE_MS) if number % 10 == 0 else 0
+        at = START_MS + number * 60 * MINUTE_MS // count - late
+        made.append({"id": number, "kind": chance.choice("abc"), "at": at})
+    made.append({"id": count, "kind": "closer", "at": START_MS + 600 * MINUTE_MS})
+    return [json.dumps(event).encode() for event in made]
+
+
+def expected(made: list[bytes]) -> Counter[tuple[int, str, int]]:
+    """Count by minute and kind, as the application should; the closer's window stays open."""
+    counts: Counter[tuple[int, str]] = Counter()
+    for event in map(json.loads, made[:-1]):
+        counts[event["at"] // MINUTE_MS, event["kind"]] += 1
+    return Counter((minute, kind, count) for (minute, kind), count in counts.items())
+
+
+class Stage:
+    """A topic with events, landed, and an application over both."""
+
+    def __init__(self, spark: SparkSession, workspace: Workspace, name: str) -> None:
+        self.spark, self.workspace, self.name = spark, workspace, name
+        self.pipelines = Pipelines(workspace)
+        self.made = events(400)
+        self.pipelines.make_topic(name)
+        self.pipelines.send(name, self.made)
+        self.pipelines.land(spark, self.pipelines.table(name, name))
+
+    def app(self, transform: dict[str, str], **more: object) -> LoadedApp:
+        live = {"type": "kafka", "cluster": "fronting", "topics": self.name, "format": "json"}
+        past = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": self.name}
+        path = self.pipelines.write(
+            f"apps/{self.name}.yaml",
+            {
+                "kind": "app",
+                "name": self.name,
+                "sources": {
+                    "events": {
+                        "type": "dynamic",
+                        "selected": "live",
+                        "candidates": ["live", "past"],
+                    },
+                    "live": {**live, "schema": f"schemas/{self.name}.avsc"},
+                    "past": {**past, "max_misalignment_threshold": "2min"},
+                },
+                "transform": transform,
+                "watermarks": {"events": {"column": "at", "delay": "5min"}},
+                "sink": {
+                    "type": "iceberg",
+                    "catalog": "lake",
+                    "database": "tv",
+                    "table": f"{self.name}_out",
+                },
+                **more,
+            },
+        )
+        return load_app(path, self.workspace)
+
+    def run_live(self, app: LoadedApp) -> int:
+        live = live_sources(app, {})
+        return run_live(app, self.workspace, self.spark, live, Drain(), once=True)
+
+    def replay(self, app: LoadedApp) -> Certificate:
+        request = Request(
+            tuple(tables_of(app).values()),
+            parse_period("2020-01-01", "2100-01-01"),
+            (),
+            "bounded",
+            int(smallest_threshold(app).total_seconds() * MICROSECONDS_PER_S),
+        )
+        run = AppRun(app, self.workspace, new_run_id())
+        return replay_app(run, request, self.spark, Drain())
+
+    def results(self) -> Counter[tuple[int, str, int]]:
+        rows = self.spark.sql(
+            f"SELECT unix_seconds(minute) DIV 60 AS m, kind, events FROM lake.tv.{self.name}_out"
+        ).collect()
+        return Counter((row["m"], row["kind"], row["events"]) for row in rows)
+
+
+@pytest.fixture
+def stage(spark: SparkSession, workspace: Workspace, unique: Callable[[str], str]) -> Stage:
+    return Stage(spark, workspace, unique("app"))
+
+
+def test_the_same_file_gives_the_same_live_and_over_the_past(stage: Stage) -> None:
+    app = stage.app({"sql": BY_MINUTE})
+    assert stage.run_live(app) == len(stage.made)
+    wanted = expected(stage.made)
+    assert stage.results() == wanted
+    certificate = stage.replay(app)
+    assert stage.results() == Counter({row: 2 * count for row, count in wanted.items()})
+    assert certificate.complete
+    assert certificate.rows == len(stage.made)
+    assert certificate.dropped_late == 0
+    assert certificate.bound_held
+
+
+def test_python_is_given_the_same_columns_live_and_over_the_past(
+    stage: Stage, tmp_path: Path
+) -> None:
+    module = f"module_{stage.name}"
+    seen = tmp_path / "schemas.jsonl"
+    (stage.workspace.root / f"{module}.py").write_text(
+        "from pathlib import Path\n"
+        "def build(sources):\n"
+        "    events = sources['events']\n"
+        f"    with Path({str(seen)!r}).open('a') as file:\n"
+        "        file.write(events.schema.simpleString() + '\\n')\n"
+        "    return events.selectExpr('id', 'kind', 'at')\n"
+    )
+    app = stage.app({"python": f"{module}:build"})
+    stage.run_live(app)
+    stage.replay(app)
+    live, past = seen.read_text().splitlines()
+    assert live == past
+    ids = stage.spark.sql(f"SELECT id FROM lake.tv.{stage.name}_out").collect()
+    assert Counter(row["id"] for row in ids) == dict.fromkeys(range(len(stage.made)), 2)
+
+
+@pytest.mark.parametrize(
+    ("transform", "more", "sentence"),
+    [
+        ({"sql": "SELECT nothing FROM events"}, {}, "nothing"),
+        ({"python": "no_such_module:build"}, {}, "no_such_module"),
+    ],
+)
+def test_a_transform_that_fails_is_told_in_a_sentence(
+    stage: Stage, transform: dict[str, str], more: dict[str, Any], sentence: str
+) -> None:
+    app = stage.app(transform, **more)
+    with pytest.raises(Terminal, match=sentence):
+        stage.run_live(app)
+
+
+def test_a_bad_record_ends_the_live_run_and_is_named(stage: Stage) -> None:
+    stage.pipelines.send(stage.name, [b"not json"])
+    app = stage.app({"sql": "SELECT id, kind, at FROM events"})
+    with pytest.raises(HeadraceError, match=rf"bad record {stage.name}-0 @ 401: not a JSON object"):
+        stage.run_live(app)
+
+
+def test_a_table_is_not_read_live_and_a_topic_alone_cannot_be_replayed(stage: Stage) -> None:
+    app = stage.app({"sql": BY_MINUTE})
+    with pytest.raises(UsageError, match="is set to the table"):
+        live_sources(app, {"events": "past"})
+    with pytest.raises(UsageError, match="no candidate of events"):
+        live_sources(app, {"events": "nobody"})
+    with pytest.raises(UsageError, match="no dynamic source"):
+        live_sources(app, {"live": "past"})
+    sources = {"events": app.config.sources["live"].model_dump(by_alias=True)}
+    only_live = stage.app({"sql": BY_MINUTE}, sources=sources)
+    with pytest.raises(UsageError, match="events has no candidate of type iceberg"):
+        tables_of(only_live)
