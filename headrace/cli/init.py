@@ -13,7 +13,7 @@ from headrace.cli.command import log_option
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @log_option
 def init(directory: Path) -> None:
-    """Make a new workspace in DIR: a stream, a lake table, schemas, records and a test.
+    """Make a new workspace in DIR: a stream, a lake table, an app, records and a test.
 
     Every file in it is short, works as it is, and is meant to be changed. Existing files are
     never written over.
@@ -24,4 +24,4 @@ def init(directory: Path) -> None:
     width = max(len(str(path)) for path in files)
     for path in files:
         click.echo(f"  {path!s:<{width}}  {path.stat().st_size:>6,} bytes")
-    click.echo(f"\nA workspace in {directory}. Its README.md has the next five commands.")
+    click.echo(f"\nA workspace in {directory}. Its README.md has the next commands.")
