@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from headrace.application.select import names_for_the_transform, of_the_past, selected
@@ -14,7 +12,7 @@ LIVE = {"type": "kafka", "cluster": "c", "topics": "t", "format": "raw"}
 PAST = {"type": "iceberg", "catalog": "lake", "database": "db", "table": "t"}
 
 
-def app(**sources: Any) -> App:
+def app(**sources: object) -> App:
     return App.model_validate(
         {
             "kind": "app",
