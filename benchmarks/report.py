@@ -100,7 +100,9 @@ def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[
 
 def _rounds(around: Circumstances, outcomes: Sequence[Outcome]) -> str:
     held = len({outcome.round for outcome in outcomes})
-    return f"{held} rounds" if held == around.rounds else f"{held} of {around.rounds} rounds"
+    if held != around.rounds:
+        return f"{held} of {around.rounds} rounds"
+    return "1 round" if held == 1 else f"{held} rounds"
 
 
 def described(machine: Mapping[str, str | int | float]) -> str:
