@@ -75,12 +75,19 @@ class LakeWriter:
     def _land(self, batch: DataFrame, batch_id: int) -> None:
         before = self._committed()
         fresh = batch.filter(_at_or_after(before)) if before else batch
-        ends = fresh.groupBy("partition").agg(F.max("offset")).collect()
-        last = {int(row[0]): int(row[1]) for row in ends}
-        if not last:
-            return
         decoded = self._decode(fresh)
-        bad = self._turn_away_bad(decoded)
+        # One pass for both: reading and decoding again is what a batch's time goes into.
+        surveyed = decoded.groupBy(F.col(f"{RAW}.partition").alias("partition")).agg(
+            F.max(f"{RAW}.offset").alias("last"),
+            F.count_if(F.col(ERROR).isNotNull()).alias("bad"),
+        )
+        spans = surveyed.collect()
+        if not spans:
+            return
+        last = {int(span["partition"]): int(span["last"]) for span in spans}
+        bad = sum(int(span["bad"]) for span in spans)
+        if bad:
+            self._turn_away_bad(decoded)
         good = decoded.filter(F.col(ERROR).isNull()).drop(RAW, ERROR)
         after = advanced(before, last)
         self._append(good, summary(self._config.name, after))
@@ -109,24 +116,20 @@ class LakeWriter:
         decoded = decode(batch, self._decoded_schema, source.format, region)
         return add_hygiene(decoded, self._config.hygiene)
 
-    def _turn_away_bad(self, decoded: DataFrame) -> int:
-        bad = decoded.filter(F.col(ERROR).isNotNull())
-        count = bad.count()
-        if not count:
-            return 0
+    def _turn_away_bad(self, decoded: DataFrame) -> None:
         quarantine = self._config.quarantine
         if quarantine is not None:
             # Bad records first, the commit after: a crash repeats them, and loses none.
             records = quarantine_records(decoded, self._config.name)
             write_topic(records, self._workspace.cluster(quarantine.cluster), quarantine.topic)
         elif self._config.hygiene.on_bad_record == "fail":
+            bad = decoded.filter(F.col(ERROR).isNotNull())
             first = bad.select(f"{RAW}.topic", f"{RAW}.partition", f"{RAW}.offset", ERROR).head()
             place = f"{first[0]}-{first[1]} @ {first[2]}: {first[3]}" if first else ""
             raise Terminal(
                 f"lake writer {self._config.name} stops at a bad record: {place}",
                 "mend or skip it, or choose on_bad_record: quarantine",
             )
-        return count
 
     def _append(self, rows: DataFrame, properties: Mapping[str, str]) -> None:
         # Iceberg's own sort needs a shuffle; within a task the rows are sorted where they are.
