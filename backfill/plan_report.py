@@ -37,6 +37,7 @@ def as_json(plan: Plan) -> str:
 
 def as_text(plan: Plan) -> str:
     """Return the plan's figures and picture for a person."""
+    steps = "step" if len(plan.steps) == 1 else "steps"
     lines = [
         f"period {plan.period}",
         f"order {plan.order}"
@@ -51,7 +52,7 @@ def as_text(plan: Plan) -> str:
     lines += [
         "",
         (
-            f"{len(plan.steps):,} steps, {plan.rows:,} rows by metadata;"
+            f"{len(plan.steps):,} {steps}, {plan.rows:,} rows by metadata;"
             f" the widest step spans {duration(plan.state_window_us)}"
         ),
         (
