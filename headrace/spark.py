@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
 
 SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
+STANDALONE = "spark://"
+CONNECT_S = 5.0
 SMALLEST_DRIVER_MB = 1024
 LARGEST_DRIVER_MB = 4096
 log = structlog.get_logger(__name__)
@@ -72,6 +75,7 @@ def start_session(
     log_file = log_path(workspace, name)
     settings = session_settings(workspace, name, log_file, conf or {})
     java()
+    _require_master(settings["spark.master"])
     _use_our_spark()
     # What the JVM is launched with stands on its command line, for everybody on the machine to
     # read; the rest, secrets of catalogs among it, is handed over once it runs.
@@ -165,14 +169,29 @@ def _use_our_spark() -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
+def _require_master(master: str) -> None:
+    """Say that a standalone master is away, before Spark tries for a minute and dies of it."""
+    if not master.startswith(STANDALONE):
+        return
+    for place in master.removeprefix(STANDALONE).split(","):
+        host, _, port = place.rpartition(":")
+        if not port.isdigit():
+            return
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), CONNECT_S):
+            return
+    raise _master_away(master)
+
+
+def _master_away(master: str) -> Transient:
+    return Transient(f"no Spark master answers at {master}", "start it, or correct spark.master")
+
+
 def _not_started(master: str, log_file: Path, problem: Exception) -> Terminal | Transient:
     text = log_file.read_text(encoding="utf-8", errors="replace") + str(problem)
     if "No space left on device" in text:
         return Terminal("Spark could not start: the disk is full", "free some space, start again")
     if "All masters are unresponsive" in text or "Failed to connect to master" in text:
-        return Transient(
-            f"no Spark master answers at {master}", "start it, or correct spark.master"
-        )
+        return _master_away(master)
     if "Could not parse Master URL" in text:
         return Terminal(f"{master} is no Spark master", "for example local[*] or spark://host:7077")
     return Transient(
