@@ -82,7 +82,10 @@ def read_mark(path: Path) -> tuple[Mark, Mapping[str, Any]] | None:
 def start_tethered(
     command: Sequence[str], output: Path, environment: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], Mark]:
-    """Start a program that dies with us, in a session of its own, its output in a file."""
+    """Start a program that dies with us, in a session of its own, its output in a file.
+
+    To the kernel «us» is the thread that calls: it must be one that stays.
+    """
     tether = [sys.executable, "-m", "headrace.embedded.tether", str(os.getpid()), *command]
     with output.open("ab") as sink:
         # A session of its own: Ctrl-C in the terminal is ours to hear, and to pass on in order.
