@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from backfill import tags
+from backfill.asked import tables_of
 from backfill.certificate import Certificate, SourceCount
 from backfill.disorder import DisorderMeter
 from backfill.replay import MS
 from backfill.state import RunState
 from backfill.streams import Replay
-from headrace.application.select import of_the_past
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.contract import INGESTION_TS
@@ -42,17 +42,6 @@ class AppRun:
     app: LoadedApp
     workspace: Workspace
     run_id: str
-
-
-def tables_of(app: LoadedApp) -> dict[str, str]:
-    """Return the table that each source of the transform is replayed from."""
-    return {name: source.identifier for name, source in of_the_past(app.config).items()}
-
-
-def smallest_threshold(app: LoadedApp) -> timedelta:
-    """Return the threshold that suits every source: the smallest that one of them asks for."""
-    sources = of_the_past(app.config).values()
-    return min(source.max_misalignment_threshold for source in sources)
 
 
 def replay_app(run: AppRun, request: Request, spark: SparkSession, drain: Drain) -> Certificate:

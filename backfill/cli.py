@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import rich_click as click
 
@@ -13,28 +12,14 @@ from headrace.cli.command import FAILED, log_option, output_option, run, workspa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from backfill.asked import Asked
     from backfill.certificate import Certificate
-    from backfill.plan import Order
     from backfill.request import Request, Run
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
     from headrace.signals import Drain
 
 F = TypeVar("F", bound="Callable[..., Any]")
-MICROSECOND = timedelta(microseconds=1)
-TABLES_THRESHOLD = timedelta(minutes=15)
-
-
-class Asked(TypedDict):
-    """What a plan and a replay are both asked for."""
-
-    app_path: Path | None
-    tables: tuple[str, ...]
-    start: str
-    end: str
-    regions: str
-    threshold: str | None
-    order: Order
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -103,13 +88,14 @@ def plan(*, as_json: bool, workspace_dir: Path | None, **asked: Unpack[Asked]) -
     threshold. Of a row group that does so itself, the column of times is read.
     """
     from backfill import plan_report
+    from backfill.asked import understood
     from backfill.request import plan_of
     from headrace.config.load import load_workspace
     from headrace.log import configure_logging
 
     configure_logging()
     workspace = load_workspace(workspace_dir)
-    _, request = _understood(asked, workspace)
+    _, request = understood(asked, workspace)
     made = plan_of(workspace, request)
     click.echo(plan_report.as_json(made) if as_json else plan_report.as_text(made))
 
@@ -150,6 +136,7 @@ def replay(
     application's own sink, and windows that are still open at the end stay open. The snapshots
     are held by a tag until all is delivered.
     """
+    from backfill.asked import jsonl_folder, understood
     from backfill.request import Run, new_run_id
     from headrace.config.load import load_workspace
     from headrace.errors import UsageError
@@ -160,7 +147,7 @@ def replay(
     if resume and run_id is None:
         raise UsageError("--resume needs to know which run", "give its --run-id")
     workspace = load_workspace(workspace_dir)
-    app, request = _understood(asked, workspace)
+    app, request = understood(asked, workspace)
     run_ = Run(run_id or new_run_id(), resume)
     with Drain() as drain:
         if app is None:
@@ -207,54 +194,6 @@ def _replay_app(
         )
     with session(workspace, f"backfill-{app.config.name}") as spark:
         return replay_app(AppRun(app, workspace, run_.run_id), request, spark, drain)
-
-
-def _understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
-    """Return the application, if one was named, and what is to be read."""
-    from backfill.period import parse_period
-    from backfill.request import Request
-    from headrace.config.load import load_app
-    from headrace.errors import UsageError
-
-    path, tables = asked["app_path"], asked["tables"]
-    if (path is None) == (not tables):
-        raise UsageError("a replay is of an application or of tables", "-c APP.yaml, or --table …")
-    app = None if path is None else load_app(path, workspace)
-    threshold = TABLES_THRESHOLD
-    if app is not None:
-        from backfill.app_replay import smallest_threshold, tables_of
-
-        tables, threshold = tuple(tables_of(app).values()), smallest_threshold(app)
-    if asked["threshold"] is not None:
-        threshold = _duration(asked["threshold"])
-    regions = (region.strip() for region in asked["regions"].split(","))
-    return app, Request(
-        tables=tables,
-        period=parse_period(asked["start"], asked["end"]),
-        regions=tuple(region for region in regions if region),
-        order=asked["order"],
-        threshold_us=threshold // MICROSECOND,
-    )
-
-
-def _duration(text: str) -> timedelta:
-    from headrace.config.units import UnitError, parse_duration
-    from headrace.errors import UsageError
-
-    try:
-        return parse_duration(text)
-    except UnitError as problem:
-        raise UsageError(f"--max-misalignment {text}: {problem.reason}", problem.advice) from None
-
-
-def jsonl_folder(target: str) -> Path:
-    """Read `jsonl:DIR`."""
-    from headrace.errors import UsageError
-
-    kind, _, place = target.partition(":")
-    if kind != "jsonl" or not place:
-        raise UsageError(f"--to {target} is no target", "write it as jsonl:DIR")
-    return Path(place)
 
 
 def main() -> None:

@@ -40,6 +40,8 @@ class DevOptions:
 class DevStack:
     """A broker and the embedded catalogs, started by `with`, stopped at its end."""
 
+    broker: Broker
+
     def __init__(self, root: Path, workspace: Workspace | None, options: DevOptions) -> None:
         state = root / STATE
         self.ephemeral = options.ephemeral
@@ -47,7 +49,6 @@ class DevStack:
         self._stack = contextlib.ExitStack()
         self._ports = options.ports or _ports_of(workspace)
         self.catalogs = _embedded_catalogs(workspace, self.state)
-        self.broker = Broker(self.state / "broker")
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:

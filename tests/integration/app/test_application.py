@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app, smallest_threshold, tables_of
+from backfill.app_replay import AppRun, replay_app
+from backfill.asked import smallest_threshold, tables_of
 from backfill.period import parse_period
 from backfill.request import Request, new_run_id
 from headrace.config.load import load_app

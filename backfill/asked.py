@@ -1,0 +1,81 @@
+"""From the words of a command line to what is to be read."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from backfill.period import parse_period
+from backfill.request import Request
+from headrace.application.select import of_the_past
+from headrace.config.load import load_app
+from headrace.config.units import UnitError, parse_duration
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from backfill.plan import Order
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+
+MICROSECOND = timedelta(microseconds=1)
+TABLES_THRESHOLD = timedelta(minutes=15)
+
+
+class Asked(TypedDict):
+    """What a plan and a replay are both asked for."""
+
+    app_path: Path | None
+    tables: tuple[str, ...]
+    start: str
+    end: str
+    regions: str
+    threshold: str | None
+    order: Order
+
+
+def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
+    """Return the application, if one was named, and what is to be read."""
+    path, tables = asked["app_path"], asked["tables"]
+    if (path is None) == (not tables):
+        raise UsageError("a replay is of an application or of tables", "-c APP.yaml, or --table …")
+    app = None if path is None else load_app(path, workspace)
+    threshold = TABLES_THRESHOLD
+    if app is not None:
+        tables, threshold = tuple(tables_of(app).values()), smallest_threshold(app)
+    if asked["threshold"] is not None:
+        threshold = _duration(asked["threshold"])
+    regions = (region.strip() for region in asked["regions"].split(","))
+    return app, Request(
+        tables=tables,
+        period=parse_period(asked["start"], asked["end"]),
+        regions=tuple(region for region in regions if region),
+        order=asked["order"],
+        threshold_us=threshold // MICROSECOND,
+    )
+
+
+def tables_of(app: LoadedApp) -> dict[str, str]:
+    """Return the table that each source of the transform is replayed from."""
+    return {name: source.identifier for name, source in of_the_past(app.config).items()}
+
+
+def smallest_threshold(app: LoadedApp) -> timedelta:
+    """Return the threshold that suits every source: the smallest that one of them asks for."""
+    sources = of_the_past(app.config).values()
+    return min(source.max_misalignment_threshold for source in sources)
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return parse_duration(text)
+    except UnitError as problem:
+        raise UsageError(f"--max-misalignment {text}: {problem.reason}", problem.advice) from None
+
+
+def jsonl_folder(target: str) -> Path:
+    """Read `jsonl:DIR`."""
+    kind, _, place = target.partition(":")
+    if kind != "jsonl" or not place:
+        raise UsageError(f"--to {target} is no target", "write it as jsonl:DIR")
+    return Path(place)
