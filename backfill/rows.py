@@ -9,12 +9,10 @@ import json
 import math
 import uuid
 import warnings
-from typing import TYPE_CHECKING
 
-from headrace.times import EPOCH, MICROSECOND, format_time_us
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from headrace.times import DAY_US, EPOCH, MICROSECOND, format_time_us
 
 
 def as_json_line(row: dict[str, object], step: int, source: str) -> str:
@@ -27,8 +25,38 @@ def as_json_line(row: dict[str, object], step: int, source: str) -> str:
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, object]]:
     """Return a batch's rows; maps as dictionaries, the last of a key that is there twice."""
     with warnings.catch_warnings(action="ignore"):
-        rows: list[dict[str, object]] = batch.to_pylist(maps_as_pydicts="lossy")
+        try:
+            rows: list[dict[str, object]] = batch.to_pylist(maps_as_pydicts="lossy")
+        except (OverflowError, ValueError):
+            # A time that Python's datetime does not know, of a clock that lies.
+            names, columns = batch.schema.names, batch.columns
+            rows = [
+                {name: _value(column[row]) for name, column in zip(names, columns, strict=True)}
+                for row in range(batch.num_rows)
+            ]
     return rows
+
+
+def _value(scalar: pa.Scalar) -> object:
+    """Return a scalar's value, its times as text."""
+    if not scalar.is_valid:
+        return None
+    match scalar:
+        case pa.StructScalar():
+            return {name: _value(inner) for name, inner in scalar.items()}
+        case pa.MapScalar():
+            keys, values = scalar.values.field(0), scalar.values.field(1)
+            return {k.as_py(): _value(v) for k, v in zip(keys, values, strict=True)}
+        case pa.ListScalar() | pa.LargeListScalar():
+            return [_value(inner) for inner in scalar.values]
+        case pa.TimestampScalar():
+            micros = scalar.cast(pa.timestamp("us", scalar.type.tz)).value
+            text = format_time_us(micros)
+            return text if scalar.type.tz else text.removesuffix("Z")
+        case pa.Date32Scalar():
+            return format_time_us(scalar.value * DAY_US).partition("T")[0]
+        case _:
+            return scalar.as_py()
 
 
 def _plain(value: object) -> object:

@@ -140,7 +140,7 @@ def _tell_ended(jobs: Sequence[RunningJob], told: set[str]) -> None:
             told.add(job.name)
             problem = job.failure()
             if problem is not None:
-                log.error("a job has ended, the others go on", job=job.name, reason=problem.message)
+                log.error("a job has ended", job=job.name, reason=problem.message)
 
 
 def finish(query: StreamingQuery, name: str, drain: Drain, *, until_no_data: bool = False) -> int:
@@ -181,6 +181,14 @@ def _explained(name: str, text: str) -> HeadraceError:
             f"{name} stopped: Kafka no longer has records that were not read yet",
             "retention, or a topic that was deleted and made again, took them:"
             " start from what is there with a new state_dir, or restore the topic",
+        )
+    if "long overflow" in text and "fromJavaTimestamp" in text:
+        return Terminal(
+            f"{name} stopped: a record's Kafka timestamp lies beyond the year 294247,"
+            " which Spark cannot read",
+            "its producer sent no milliseconds; delete the topic's records up to it"
+            " (kafka-delete-records), or let the topic refuse such times"
+            " (message.timestamp.after.max.ms)",
         )
     if "TimeoutException" in text or "DisconnectException" in text:
         return Transient(f"{name} stopped: Kafka does not answer", "start it again when it does")

@@ -8,6 +8,11 @@ from headrace.errors import UsageError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+DAY_US = timedelta(days=1) // MICROSECOND
+YEARS_OF_CYCLE = 400
+CYCLE_US = 146_097 * DAY_US
+CYCLE_START_US = (datetime(2000, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND
+LAST_PLAIN_YEAR = 9999
 
 
 def parse_time_us(text: str) -> int:
@@ -23,7 +28,13 @@ def parse_time_us(text: str) -> int:
 
 
 def format_time_us(time_us: int) -> str:
-    """Write a time with microseconds, in UTC."""
-    whole = (EPOCH + timedelta(microseconds=time_us)).replace(tzinfo=None)
-    # strftime writes the year 33 with two digits.
-    return whole.isoformat(timespec="microseconds") + "Z"
+    """Write a time with microseconds, in UTC; a year beyond 9999 with its sign, as ISO-8601 has it.
+
+    Python's own datetime ends there, and a producer's clock does not.
+    """
+    # The calendar repeats itself every 400 years: it is read in the cycle that began in 2000.
+    cycles, within_us = divmod(time_us - CYCLE_START_US, CYCLE_US)
+    whole = EPOCH + timedelta(microseconds=CYCLE_START_US + within_us)
+    year = whole.year + YEARS_OF_CYCLE * cycles
+    shown = f"{year:04d}" if 0 <= year <= LAST_PLAIN_YEAR else f"{year:+05d}"
+    return f"{shown}{whole.replace(tzinfo=None).isoformat(timespec='microseconds')[4:]}Z"

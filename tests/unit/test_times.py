@@ -47,6 +47,20 @@ def test_a_time_is_read_as_it_was_written(time_us: int) -> None:
     assert len(text) == len("2026-03-01T00:00:00.000000Z")
 
 
+@pytest.mark.parametrize(
+    ("time_us", "text"),
+    [
+        (999_999_999_999_999_999, "+33658-09-27T01:46:39.999999Z"),
+        (253_402_300_800_000_000, "+10000-01-01T00:00:00.000000Z"),
+        (-62_135_596_800_000_001, "0000-12-31T23:59:59.999999Z"),
+        (-62_167_219_200_000_001, "-0001-12-31T23:59:59.999999Z"),
+        (2**63 - 1, "+294247-01-10T04:00:54.775807Z"),
+    ],
+)
+def test_years_that_only_a_lying_clock_knows(time_us: int, text: str) -> None:
+    assert format_time_us(time_us) == text
+
+
 def test_a_period_is_half_open_and_never_empty() -> None:
     period = parse_period("2026-03-01", "2026-03-01T00:00:00.000001")
     assert period == Period(1_772_323_200_000_000, 1_772_323_200_000_001)

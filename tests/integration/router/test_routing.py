@@ -159,6 +159,17 @@ def test_hygiene_turns_away_what_is_missing_or_from_the_future(
     }
 
 
+def test_a_clock_that_lies_is_carried_along_or_named(
+    spark: SparkSession, pipelines: Pipelines, topic: str
+) -> None:
+    pipelines.send(topic, [Record(event(1), timestamp_ms=300_000_000_000_000), event(2)])
+    stream = pipelines.stream(topic, [{"name": "out"}])
+    assert pipelines.route(spark, stream)["out"] == Counts(2, written=2)
+    pipelines.send(topic, [Record(event(3), timestamp_ms=2**62)])
+    with pytest.raises(HeadraceError, match="Kafka timestamp lies beyond the year 294247"):
+        pipelines.route(spark, stream)
+
+
 def test_dropped_records_are_counted_and_kept_nowhere(
     spark: SparkSession, pipelines: Pipelines, topic: str
 ) -> None:

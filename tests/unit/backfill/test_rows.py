@@ -60,3 +60,34 @@ def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
     """Spark's JSON reader keeps both, and a replay must not end at one such row."""
     column = pa.array([[("k", 1), ("k", 2)]], pa.map_(pa.string(), pa.int64()))
     assert rows_of(pa.RecordBatch.from_arrays([column], ["m"])) == [{"m": {"k": 2}}]
+
+
+def test_times_that_python_does_not_know() -> None:
+    far = 999_999_999_999_999_999
+    at, local = pa.timestamp("us", tz="UTC"), pa.timestamp("us")
+    columns = {
+        "at": pa.array([far], at),
+        "local": pa.array([far], local),
+        "ms": pa.array([far // 1000], pa.timestamp("ms", tz="UTC")),
+        "date": pa.array([10_000_000], pa.date32()),
+        "list": pa.array([[far, None]], pa.list_(at)),
+        "map": pa.array([[("k", far)]], pa.map_(pa.string(), at)),
+        "struct": pa.array([{"a": far, "b": None}], pa.struct([("a", at), ("b", at)])),
+        "none": pa.array([None], at),
+        "int": pa.array([1]),
+    }
+    (row,) = rows_of(pa.RecordBatch.from_pydict(columns))
+    text = "+33658-09-27T01:46:39.999999Z"
+    assert json.loads(as_json_line(row, 0, "s")) == {
+        "at": text,
+        "local": text[:-1],
+        "ms": "+33658-09-27T01:46:39.999000Z",
+        "date": "+29349-01-26",
+        "list": [text, None],
+        "map": {"k": text},
+        "struct": {"a": text, "b": None},
+        "none": None,
+        "int": 1,
+        "__step__": 0,
+        "__source__": "s",
+    }
