@@ -225,9 +225,9 @@ class LakeSource:
 
     def _filter(self, span: tuple[int, int]) -> BooleanExpression:
         # pydantic's plugin for mypy does not see that these take their arguments by position.
-        start = GreaterThanOrEqual(INGESTION_TS, span[0])  # type: ignore[call-arg, misc]
-        end = LessThan(INGESTION_TS, span[1])  # type: ignore[call-arg, misc]
+        start = GreaterThanOrEqual(INGESTION_TS, span[0])  # type: ignore[call-arg]
+        end = LessThan(INGESTION_TS, span[1])  # type: ignore[call-arg]
         inside_span = And(start, end)
         if not self._regions:
             return inside_span
-        return And(inside_span, In(REGION, self._regions))  # type: ignore[call-arg, misc]
+        return And(inside_span, In(REGION, self._regions))  # type: ignore[call-arg]
