@@ -26,7 +26,7 @@ def tables(draw: st.DrawFn) -> tuple[Record, list[object]]:
 
 
 # Each example is a job of Spark's: few of them, with several rows each.
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(table=tables())
 def test_encoded_rows_are_decoded_the_same(
     spark: SparkSession, table: tuple[Record, list[object]]
