@@ -24,7 +24,7 @@ from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
 
 BATCH_ROWS = 65_536
+
+# They take their arguments by position, which pydantic's plugin for mypy does not see.
+_at_least: Callable[..., BooleanExpression] = GreaterThanOrEqual
+_less: Callable[..., BooleanExpression] = LessThan
+_one_of: Callable[..., BooleanExpression] = In
 
 
 class LakeSource:
@@ -224,10 +229,5 @@ class LakeSource:
             )
 
     def _filter(self, span: tuple[int, int]) -> BooleanExpression:
-        # pydantic's plugin for mypy does not see that these take their arguments by position.
-        start = GreaterThanOrEqual(INGESTION_TS, span[0])  # type: ignore[call-arg]
-        end = LessThan(INGESTION_TS, span[1])  # type: ignore[call-arg]
-        inside_span = And(start, end)
-        if not self._regions:
-            return inside_span
-        return And(inside_span, In(REGION, self._regions))  # type: ignore[call-arg]
+        inside_span = And(_at_least(INGESTION_TS, span[0]), _less(INGESTION_TS, span[1]))
+        return And(inside_span, _one_of(REGION, self._regions)) if self._regions else inside_span
