@@ -134,7 +134,10 @@ def advice_for(output: str) -> str:
         return "The disk is full: free some space (3 GB are enough) and run the same command again."
     if "hash" in text and ("mismatch" in text or "do not match" in text):
         return "A download differs from the lock file: your package index serves something else."
-    if any(word in text for word in ("resolve", "connect", "network", "timed out", "dns")):
+    if any(
+        word in text
+        for word in ("resolve", "connect", "network", "timed out", "dns", "name resolution")
+    ):
         return (
             "The package index cannot be reached: check the network, or point pip and uv to"
             " a mirror (PIP_INDEX_URL, UV_DEFAULT_INDEX), then run the same command again."
