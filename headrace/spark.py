@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,13 +85,24 @@ def start_session(
     launch_conf = SparkConf(loadDefaults=False).setAll(launch)
     whole_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log.info("starting Spark", master=settings["spark.master"])
-    with log_file.open("ab") as output:
+    with log_file.open("ab") as output, _our_ctrl_c():
         try:
             gateway = launch_gateway(launch_conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # pyspark types it not
             context = SparkContext(gateway=gateway, conf=whole_conf)
         except Exception as problem:  # noqa: BLE001 - from py4j, Java and the launcher alike
             raise _not_started(settings["spark.master"], log_file, problem) from None
     return SparkSession(context)
+
+
+@contextlib.contextmanager
+def _our_ctrl_c() -> Iterator[None]:
+    """Keep SIGINT as it is: pyspark would take it, cancel all jobs and end without a drain."""
+    ours = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, ours)
 
 
 def log_path(workspace: Workspace, name: str) -> Path:

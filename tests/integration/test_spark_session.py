@@ -1,0 +1,33 @@
+"""What the one session factory promises beside a session."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_ctrl_c_stays_ours(spark: SparkSession) -> None:
+    assert spark.version
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_replaced_jars_are_the_ones_in_use(spark: SparkSession) -> None:
+    jvm = spark._jvm  # noqa: SLF001 - where classes come from, only the JVM knows
+    assert jvm is not None
+    loaded = {
+        name: jvm.java.lang.Class.forName(name).getProtectionDomain().getCodeSource().toString()
+        for name in (
+            "net.jpountz.lz4.LZ4Factory",
+            "org.apache.kafka.clients.producer.KafkaProducer",
+        )
+    }
+    assert "lz4-java-1.10" in loaded["net.jpountz.lz4.LZ4Factory"]
+    assert "kafka-clients-3.9.2" in loaded["org.apache.kafka.clients.producer.KafkaProducer"]
+
+
+def test_times_are_in_utc_and_the_ui_is_off(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.sparkContext.uiWebUrl is None
