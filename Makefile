@@ -4,7 +4,7 @@ BIN := .venv/bin
 CODE := headrace router lake_writer backfill stream_app tests tools benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench schemas lock clean
+.PHONY: help setup demo test faults lint format bench schemas lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -17,6 +17,9 @@ demo: setup ## Broker, events, router, lake writer and replay, end to end, with 
 
 test: setup lint ## Lint, types and all tests
 	@$(BIN)/pytest
+
+faults: setup ## All fault runs, also the long ones that `make test` leaves out
+	@$(BIN)/pytest tests/faults -m "long or not long"
 
 lint: setup ## ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff check $(CODE)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from headrace.config.workspace import Cluster
 
+# A live router under traffic, for a minute; its restarts in short are among the integration tests.
+pytestmark = pytest.mark.long
+
 ROUTER = Path(sys.executable).parent / "router"
 LIMIT_S = 150.0
 TOPIC = "faults"
