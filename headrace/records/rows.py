@@ -1,0 +1,40 @@
+"""How a record is held between decoding and encoding: a class per schema.
+
+The fields are attributes `f0`, `f1`, … in the schema's order, so that a field may have any name,
+a keyword of Python among them. `docs/decisions/0006-the-direct-lane.md` has the values' types.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+if TYPE_CHECKING:
+    from headrace.schema.model import Record
+
+# An instance of a schema's class. Its attributes are made at run time: no checker knows them.
+Row: TypeAlias = Any
+
+
+class BadRecord(Exception):
+    """A record that is not what its stream asks for: the reason in a sentence, and its kind."""
+
+    def __init__(self, reason: str, kind: str = "decode") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.kind = kind
+
+
+@lru_cache(maxsize=1024)
+def row_class(record: Record) -> type[msgspec.Struct]:
+    """Return the class whose instances hold records of that schema; the same one each time."""
+    fields = [(attribute(number), Any) for number, _ in enumerate(record.fields)]
+    names = {attribute(number): field.name for number, field in enumerate(record.fields)}
+    return msgspec.defstruct("Row", fields, rename=names, gc=False)
+
+
+def attribute(number: int) -> str:
+    """Return what a class calls its field of that number."""
+    return f"f{number}"
