@@ -17,7 +17,8 @@ from confluent_kafka import KafkaException
 from benchmarks.events import AVRO_SCHEMA, generate
 from headrace.config.workspace import Cluster
 from headrace.embedded.broker import Broker, BrokerOptions
-from headrace.kafka import KafkaCluster, Record, Sender
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.sender import Record, Sender
 
 if TYPE_CHECKING:
     from collections.abc import Callable

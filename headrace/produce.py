@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from headrace.errors import HeadraceError, Terminal
-from headrace.kafka import KafkaCluster, Record, Sender
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.sender import Record, Sender
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:

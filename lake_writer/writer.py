@@ -12,10 +12,10 @@ from headrace.contract import INGESTION_TS, METADATA
 from headrace.errors import Terminal
 from headrace.formats.decode import ERROR, RAW, RAW_SCHEMA, add_hygiene, decode
 from headrace.iceberg.tables import ensure_table, newest_summaries
-from headrace.kafka import KafkaCluster
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.spark import read_topics, write_topic
 from headrace.locks import hold
 from headrace.quarantine import quarantine_records
-from headrace.spark_kafka import read_topics, write_topic
 from headrace.streaming import Job, run_jobs
 from lake_writer.offsets import advanced, committed, summary
 

@@ -13,10 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace.errors import Terminal, UsageError
 from headrace.formats.decode import ERROR, RAW, add_hygiene, decode
-from headrace.kafka import KafkaCluster
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.spark import read_topics, write_topic
 from headrace.locks import hold
 from headrace.quarantine import quarantine_records
-from headrace.spark_kafka import read_topics, write_topic
 from headrace.streaming import Job, run_jobs
 from router.ledger import Counts
 from router.records import is_good, output_records, passes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace.formats.decode import ERROR, RAW, decode
-from headrace.kafka import KafkaCluster
-from headrace.spark_kafka import read_topics
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.spark import read_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

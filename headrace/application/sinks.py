@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from headrace.config.app import IcebergSink, JsonlSink
 from headrace.formats.encode import JSON_OPTIONS, encode_key, encode_value
 from headrace.iceberg.tables import ensure_result_table
-from headrace.kafka import KafkaCluster
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.spark import spark_options
 from headrace.schema.spark import from_spark
-from headrace.spark_kafka import spark_options
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from headrace.demo.events import expected, lines
 from headrace.demo.report import Counted, render
 from headrace.embedded.dev import STATE, DevOptions, DevStack
 from headrace.errors import Terminal
-from headrace.kafka import KafkaCluster
+from headrace.kafka.cluster import KafkaCluster
 from headrace.workspace_template import create_workspace
 
 if TYPE_CHECKING:

@@ -183,7 +183,7 @@ class Broker:
         files.mark_formatted()
 
     def _wait_until_ready(self, child: subprocess.Popen[bytes], mark: Mark) -> None:
-        from headrace.kafka import answers  # noqa: PLC0415 - librdkafka, only once it is needed
+        from headrace.kafka.cluster import answers  # noqa: PLC0415 - librdkafka, only once it is needed
 
         def settled() -> bool:
             return child.poll() is not None or answers(self.bootstrap_servers)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace.config.load import load_workspace
-from headrace.kafka import KafkaCluster
+from headrace.kafka.cluster import KafkaCluster
 from tests.end_to_end.commands import BIN, run, write_workspace
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ import pytest
 
 from headrace.config.workspace import Cluster
 from headrace.embedded.process import wait_until
-from headrace.kafka import KafkaCluster, Record, Sender, answers
+from headrace.kafka.cluster import KafkaCluster, answers
+from headrace.kafka.sender import Record, Sender
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.embedded.process import wait_until
 from headrace.errors import Transient
-from headrace.kafka import KafkaCluster
+from headrace.kafka.cluster import KafkaCluster
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.config.load import load_lake_table, load_stream
-from headrace.kafka import KafkaCluster, Record, Sender
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.sender import Record, Sender
 from headrace.signals import Drain
 from lake_writer.writer import LakeWriter
 from router.jobs import StreamRouter

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import Terminal
-from headrace.kafka_settings import java_settings
+from headrace.kafka.settings import java_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

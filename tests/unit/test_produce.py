@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.kafka import Record
+from headrace.kafka.sender import Record
 from headrace.produce import BadLine, read_records
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pyiceberg.conversions import from_bytes
 
 from headrace import contract
 from headrace.errors import HeadraceError, Terminal
-from headrace.kafka import Record
+from headrace.kafka.sender import Record
 from headrace.locks import AlreadyHeld, hold
 from lake_writer.writer import Landed
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event

@@ -12,7 +12,8 @@ import pytest
 from headrace import contract
 from headrace.config.load import load_stream
 from headrace.errors import HeadraceError, TopicMissing, UsageError
-from headrace.kafka import KafkaCluster, Record
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.sender import Record
 from headrace.locks import AlreadyHeld, hold
 from headrace.signals import Drain
 from router.jobs import StreamRouter

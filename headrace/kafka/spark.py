@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.kafka_settings import java_settings
+from headrace.kafka.settings import java_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

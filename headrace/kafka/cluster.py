@@ -1,11 +1,7 @@
-"""Kafka, as the stages use it: names of settings, topics and offsets, sending records.
-
-The only module that imports librdkafka.
-"""
+"""One cluster: its topics, their offsets, reading a topic to its end."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from confluent_kafka import (
@@ -14,7 +10,6 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    Producer,
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs forget OffsetSpec
@@ -31,25 +26,12 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Cluster
 
 METADATA_LIMIT_S = 10.0
-FLUSH_POLL_S = 0.5
 PARTITION_DEFAULT = -1
-# What librdkafka takes for «set it yourself».
-NOW = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A record as it is sent: bytes, and what travels beside them."""
-
-    value: bytes | None
-    key: bytes | None = None
-    headers: Sequence[tuple[str, bytes | None]] = field(default=())
-    timestamp_ms: int | None = None
 
 
 def answers(bootstrap_servers: str) -> bool:
     """Whether a broker answers there within a second."""
-    admin = AdminClient(_quiet({"bootstrap.servers": bootstrap_servers}))
+    admin = AdminClient(quiet({"bootstrap.servers": bootstrap_servers}))
     try:
         return bool(admin.list_topics(timeout=1.0).brokers)
     except KafkaException:
@@ -62,7 +44,7 @@ class KafkaCluster:
     def __init__(self, cluster: Cluster) -> None:
         self.name = cluster.name
         self._cluster = cluster
-        self._admin = AdminClient(_quiet(cluster.client_properties()))
+        self._admin = AdminClient(quiet(cluster.client_properties()))
 
     def topics(self) -> dict[str, int]:
         """Return all topics with their number of partitions."""
@@ -114,7 +96,7 @@ class KafkaCluster:
         held = {number: span for number, span in self.offsets(topic).items() if span}
         consumer = Consumer(
             {
-                **_quiet(self._cluster.client_properties()),
+                **quiet(self._cluster.client_properties()),
                 "group.id": f"headrace.read.{topic}",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
@@ -156,67 +138,7 @@ class KafkaCluster:
         return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)
 
 
-class Sender:
-    """Sends records to one topic and knows, at the end, that each of them arrived."""
-
-    def __init__(self, cluster: Cluster, topic: str) -> None:
-        self._topic = topic
-        self._producer = Producer(
-            {
-                **_quiet(cluster.client_properties()),
-                "enable.idempotence": True,
-                "linger.ms": 20,
-                "compression.type": "lz4",
-            }
-        )
-        self.delivered = 0
-        self._first_failure: KafkaError | None = None
-
-    def send(self, record: Record) -> None:
-        """Hand over one record; waits while the client's own queue is full."""
-        while True:
-            try:
-                self._producer.produce(
-                    self._topic,
-                    record.value,
-                    record.key,
-                    on_delivery=self._on_delivery,
-                    timestamp=NOW if record.timestamp_ms is None else record.timestamp_ms,
-                    headers=list(record.headers),
-                )
-            except BufferError:
-                self._producer.poll(FLUSH_POLL_S)
-                continue
-            except KafkaException as problem:
-                raise Terminal(
-                    f"a record for {self._topic} was refused: {problem.args[0].str()}"
-                ) from None
-            break
-        self._producer.poll(0)
-        self._raise_failure()
-
-    def close(self) -> int:
-        """Wait for every record's acknowledgement; returns how many arrived."""
-        while self._producer.flush(FLUSH_POLL_S):
-            self._raise_failure()
-        self._raise_failure()
-        return self.delivered
-
-    def _on_delivery(self, error: KafkaError | None, _message: Message) -> None:
-        if error is None:
-            self.delivered += 1
-        elif self._first_failure is None:
-            self._first_failure = error
-
-    def _raise_failure(self) -> None:
-        if self._first_failure is not None:
-            raise Transient(
-                f"a record did not reach {self._topic}: {self._first_failure.str()};"
-                f" {self.delivered} arrived before"
-            )
-
-
-def _quiet(
+def quiet(
     settings: Mapping[str, str],
 ) -> dict[str, str | int | float | bool]:
     """Keep librdkafka from printing: what fails is raised, and told once."""
