@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from headrace.config.model import Model
-from headrace.config.scalars import Duration, KeyName, PlainText, Text, Topic
+from headrace.config.scalars import KeyName, Text, Topic
 from headrace.config.secret import Secret
 
 Format = Literal["json", "avro", "raw"]
@@ -19,6 +19,12 @@ class Registry(Model):
 
     url: Secret = Field(description="The registry's address. Never shown: it may hold a password.")
     subject: Text = Field(description="The subject that the schema is registered under.")
+
+
+class RegistryAddress(Model):
+    """Where a schema registry is."""
+
+    url: Secret = Field(description="The registry's address. Never shown: it may hold a password.")
 
 
 class RegistrySchema(Model):
@@ -53,6 +59,24 @@ class KafkaSource(Model):
     starting_offsets: StartingOffsets = Field(
         default="earliest", description="Where the very first start begins."
     )
+    on_data_loss: Literal["fail", "skip"] = Field(
+        default="fail",
+        description="What to do when retention took records that were not read yet: stop and "
+        "name the gap, or go on and keep the gap in the ledger.",
+    )
+    registry: RegistryAddress | None = Field(
+        default=None,
+        description="Format avro: where the schemas of writers are looked up. A schema of "
+        "{registry: …} says so itself.",
+    )
+
+    @property
+    def registry_url(self) -> Secret | None:
+        """Where the schemas of writers are looked up, None where no registry is named."""
+        if self.registry is not None:
+            return self.registry.url
+        registered = self.schema_ref
+        return registered.registry.url if isinstance(registered, RegistrySchema) else None
 
 
 class KafkaSink(Model):
@@ -72,56 +96,3 @@ class QuarantineTopic(Model):
 
     cluster: KeyName = Field(description="A cluster of headrace.yaml.")
     topic: Topic = Field(description="The topic; it must not be the source's.")
-
-
-class Hygiene(Model):
-    """What a record must be like, and what becomes of one that is not."""
-
-    required: tuple[Text, ...] = Field(
-        default=(), description="Columns that must be there and not null."
-    )
-    max_future_skew: Duration | None = Field(
-        default=None, description="How far a record's timestamp may lie ahead of the clock."
-    )
-    on_bad_record: Literal["quarantine", "drop", "fail"] = Field(
-        default="quarantine", description="What to do with a bad record."
-    )
-    quarantine: QuarantineTopic | None = Field(
-        default=None,
-        description="Where bad records go; by default `<source topic>.quarantine` on its cluster.",
-    )
-
-    def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
-        """Return where bad records of that source go, None where they are not kept."""
-        if self.on_bad_record != "quarantine":
-            return None
-        return self.quarantine or QuarantineTopic(
-            cluster=source.cluster, topic=f"{source.topic}.quarantine"
-        )
-
-
-class SourceOverride(Model):
-    """Another place to read from."""
-
-    cluster: KeyName | None = Field(default=None, description="A cluster of headrace.yaml.")
-    topic: Topic | None = Field(default=None, description="The topic to read.")
-
-
-class SparkOverride(Model):
-    """Spark settings on top of the workspace's."""
-
-    conf: dict[str, PlainText] = Field(default_factory=dict, description="Spark settings.")
-
-
-class Override(Model):
-    """What one deployment does differently."""
-
-    source: SourceOverride = Field(
-        default_factory=SourceOverride, description="Another cluster or topic to read."
-    )
-    spark: SparkOverride = Field(default_factory=SparkOverride, description="Spark settings.")
-    trigger: Duration | None = Field(default=None, description="Time between batches.")
-
-
-Overrides = dict[KeyName, Override]
-OVERRIDES_DOC = "What a deployment of that name does differently."

@@ -7,14 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from headrace.config.kafka_parts import (
-    OVERRIDES_DOC,
-    Hygiene,
-    KafkaSource,
-    Overrides,
-    QuarantineTopic,
-)
+from headrace.config.hygiene import LakeHygiene
+from headrace.config.kafka_parts import KafkaSource, QuarantineTopic
 from headrace.config.model import Model
+from headrace.config.overrides import OVERRIDES_DOC, Overrides
 from headrace.config.partitioning import PartitionField
 from headrace.config.scalars import Count, KeyName, Name, PlainText, PositiveDuration, Size, Text
 
@@ -62,7 +58,9 @@ class LakeTable(Model):
     kind: Literal["lake_table"] = Field(description="lake_table")
     name: Name = Field(description="The writer's name; its commits and checkpoints carry it.")
     source: KafkaSource = Field(description="The topic to read.")
-    hygiene: Hygiene = Field(default_factory=Hygiene, description="What makes a record good.")
+    hygiene: LakeHygiene = Field(
+        default_factory=LakeHygiene, description="What makes a record good."
+    )
     table: Target = Field(description="The table to write.")
     batch: Batch = Field(default_factory=Batch, description="When a batch is committed.")
     schema_evolution: Literal["none", "add_columns", "widen"] = Field(

@@ -6,16 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from headrace.config.kafka_parts import (
-    OVERRIDES_DOC,
-    Hygiene,
-    KafkaSink,
-    KafkaSource,
-    Overrides,
-    QuarantineTopic,
-)
+from headrace.config.hygiene import Hygiene
+from headrace.config.kafka_parts import KafkaSource, QuarantineTopic, StartingOffsets
 from headrace.config.model import Model
+from headrace.config.overrides import OVERRIDES_DOC, Overrides
 from headrace.config.scalars import Duration, Name, Text
+from headrace.config.sinks import OutputSink
 
 
 class Output(Model):
@@ -30,7 +26,11 @@ class Output(Model):
         min_length=1,
         description="Columns and Spark SQL expressions with an alias. By default all columns.",
     )
-    sink: KafkaSink = Field(description="Where the records go.")
+    starting_offsets: StartingOffsets | None = Field(
+        default=None,
+        description="Where this output begins that never ran; by default as the source says.",
+    )
+    sink: OutputSink = Field(description="Where the records go.")
 
 
 class Stream(Model):

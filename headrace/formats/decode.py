@@ -19,7 +19,7 @@ from headrace.schema.model import Field, Primitive, Record
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from headrace.config.kafka_parts import Hygiene
+    from headrace.config.hygiene import Hygiene, LakeHygiene
 
 RAW: Final = "__raw__"
 ERROR: Final = "__error__"
@@ -81,16 +81,16 @@ def metadata_column(region: str | None) -> Column:
     )
 
 
-def add_hygiene(decoded: DataFrame, hygiene: Hygiene) -> DataFrame:
+def add_hygiene(decoded: DataFrame, hygiene: Hygiene | LakeHygiene) -> DataFrame:
     """Name also what is not as the stream wants its records."""
     problems = [F.col(ERROR)]
     problems += [
         F.when(F.col(column).isNull(), F.lit(f"{column} is required and missing"))
-        for column in hygiene.required
+        for column in hygiene.required_columns
     ]
-    if hygiene.max_future_skew is not None:
+    if hygiene.future_skew is not None:
         ahead = F.unix_seconds(F.col(f"{RAW}.timestamp")) - F.unix_seconds(F.current_timestamp())
-        limit_s = int(hygiene.max_future_skew.total_seconds())
+        limit_s = int(hygiene.future_skew.total_seconds())
         text = F.lit(f"its timestamp is more than {limit_s} s ahead of the clock")
         problems.append(F.when(ahead > limit_s, text))
     return decoded.withColumn(ERROR, F.coalesce(*problems))

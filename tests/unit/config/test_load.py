@@ -88,7 +88,7 @@ def test_the_state_has_an_absolute_place(files: Files, state_dir: str) -> None:
 
 def test_a_stream_is_loaded_with_its_schema(files: Files) -> None:
     loaded = load_stream(Path("streams/playback.yaml"), load_workspace())
-    assert loaded.config.hygiene.max_future_skew == timedelta(minutes=10)
+    assert loaded.config.hygiene.future_skew == timedelta(minutes=10)
     assert loaded.config.quarantine == QuarantineTopic(
         cluster="fronting", topic="playback_raw.quarantine"
     )

@@ -1,0 +1,104 @@
+"""Where an output of a stream may go: a topic, a table, a search index, another stream."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from headrace.config.kafka_parts import KafkaSink
+from headrace.config.lake_table import Target
+from headrace.config.model import Model
+from headrace.config.scalars import Text, refusal
+from headrace.config.secret import Secret
+
+Compression = Literal["lz4", "zstd", "snappy", "gzip", "none"]
+
+ORIGIN_ID: Final = "topic-partition-offset"
+_INDEX = re.compile(r"(?![-_+]|\.{1,2}$)[^A-Z\\/*?\"<>| ,#:\s]{1,255}")
+
+
+def _index(value: str) -> str:
+    if not _INDEX.fullmatch(value):
+        raise refusal(
+            'the name of an index: no capitals, no spaces, none of \\ / * ? " < > | , # :',
+            advice=value.casefold() if _INDEX.fullmatch(value.casefold()) else "",
+        )
+    return value
+
+
+IndexName = Annotated[str, AfterValidator(_index)]
+
+
+class SinkRegistry(Model):
+    """Where the schema of what is written is registered."""
+
+    url: Secret = Field(description="The registry's address. Never shown: it may hold a password.")
+    subject: Text | None = Field(
+        default=None, description="The subject; by default `<topic>-value`."
+    )
+
+
+class TopicSink(KafkaSink):
+    """A topic to write to."""
+
+    schema_file: Text | None = Field(
+        default=None,
+        alias="schema",
+        description="Format avro: an Avro schema file. By default it is made from the columns.",
+    )
+    registry: SinkRegistry | None = Field(
+        default=None, description="Format avro: where the schema is registered."
+    )
+    compression: Compression = Field(
+        default="lz4", description="How the producer compresses its batches."
+    )
+
+    @property
+    def subject(self) -> str:
+        """The registry's subject of the schema that is written."""
+        named = self.registry.subject if self.registry else None
+        return named or f"{self.topic}-value"
+
+
+class TableSink(Target):
+    """An Iceberg table to append to."""
+
+    type: Literal["iceberg"] = Field(description="iceberg")
+
+
+class SearchSink(Model):
+    """An index of Elasticsearch, OpenSearch or whatever else takes their bulk requests."""
+
+    type: Literal["search"] = Field(description="search")
+    url: Secret = Field(description="The node's address. Never shown: it may hold a password.")
+    index: IndexName = Field(description="The index to write.")
+    id: Text = Field(
+        default=ORIGIN_ID,
+        description="A column whose value becomes the document's id. By default it is made of "
+        "the place of the record in its topic: written twice, it is there once.",
+    )
+    batch_rows: Annotated[int, Field(strict=True, gt=0, le=10_000)] = Field(
+        default=1000, description="The most documents of one request."
+    )
+
+    @property
+    def id_column(self) -> str | None:
+        """The column whose value becomes the id, None where the record's place does."""
+        return None if self.id == ORIGIN_ID else self.id
+
+
+class StreamSink(Model):
+    """Another stream's source topic, in that stream's format."""
+
+    type: Literal["stream"] = Field(description="stream")
+    stream: Text = Field(
+        description="The other stream's file, beside this file or under the workspace."
+    )
+    key: Text | None = Field(
+        default=None, description="The column whose value becomes the record's key."
+    )
+
+
+OutputSink = Annotated[TopicSink | TableSink | SearchSink | StreamSink, Field(discriminator="type")]
