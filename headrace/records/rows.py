@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.schema.model import Record
 
 # An instance of a schema's class. Its attributes are made at run time: no checker knows them.
 Row: TypeAlias = Any
+Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
+# A field's value, by the table of the decision.
+Value: TypeAlias = Any
 
 
 class BadRecord(Exception):

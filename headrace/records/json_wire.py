@@ -1,0 +1,105 @@
+"""What a schema's values are in JSON, as types that msgspec checks while it decodes."""
+
+from __future__ import annotations
+
+import decimal
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from headrace.records.rows import attribute
+from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from headrace.schema.model import Field, Type
+
+# Types as values: a checker cannot follow them.
+Wire = Any
+
+INT: Final[Wire] = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+LONG: Final[Wire] = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_PLAIN: Final[dict[Primitive, Wire]] = {
+    Primitive.BOOLEAN: bool,
+    Primitive.INT: INT,
+    Primitive.LONG: LONG,
+    # JSON has no word for what is no number: it comes as text, as Spark and we write it.
+    Primitive.FLOAT: float | str,
+    Primitive.DOUBLE: float | str,
+    Primitive.BYTES: bytes,
+    Primitive.STRING: str,
+    Primitive.UUID: str,
+}
+# What else a value may be where its column is to be converted.
+_CONVERTIBLE: Final[dict[Primitive, Wire]] = {
+    Primitive.BOOLEAN: bool | int | str,
+    Primitive.INT: int | float | str,
+    Primitive.LONG: int | float | str,
+    Primitive.FLOAT: float | str,
+    Primitive.DOUBLE: float | str,
+    Primitive.STRING: str | int | float | bool,
+    Primitive.UUID: str | int | float | bool,
+}
+
+
+def wire_class(
+    record: Record, coerced: Collection[str] = (), *, refuses_unknown: bool = False, at: str = ""
+) -> type[msgspec.Struct]:
+    """Return the class that a JSON object of that schema is decoded to.
+
+    `coerced` are the paths of the columns whose other forms are to be converted afterwards.
+    """
+    fields: list[Any] = []
+    for number, field in enumerate(record.fields):
+        path = f"{at}{field.name}"
+        if isinstance(field.type, Record):
+            wire: Wire = wire_class(
+                field.type, coerced, refuses_unknown=refuses_unknown, at=f"{path}."
+            )
+        else:
+            wire = wire_type(field.type, refuses_unknown, convertible=path in coerced)
+        if may_be_absent(field):
+            fields.append((attribute(number), wire | None, None))
+        else:
+            fields.append((attribute(number), wire))
+    names = {attribute(number): field.name for number, field in enumerate(record.fields)}
+    return msgspec.defstruct(
+        "Row",
+        fields,
+        rename=names,
+        kw_only=True,
+        gc=False,
+        forbid_unknown_fields=refuses_unknown,
+    )
+
+
+def wire_type(kind: Type, refuses_unknown: bool = False, *, convertible: bool = False) -> Wire:
+    """Return the type of one value."""
+    match kind:
+        case Record():
+            return wire_class(kind, refuses_unknown=refuses_unknown)
+        case Array():
+            item = wire_type(kind.item, refuses_unknown)
+            return GenericAlias(list, (item | None if kind.item_nullable else item,))
+        case Map():
+            value = wire_type(kind.value, refuses_unknown)
+            return GenericAlias(dict, (str, value | None if kind.value_nullable else value))
+        case Enumeration():
+            return Literal[kind.symbols]
+        case Fixed():
+            return bytes
+        case Decimal():
+            return decimal.Decimal
+        case Primitive():
+            if convertible and kind in _CONVERTIBLE:
+                return _CONVERTIBLE[kind]
+            # Points in time come as text or as a number alike.
+            return _PLAIN.get(kind, int | str)
+
+
+def may_be_absent(field: Field) -> bool:
+    """Whether a record may lack the field, or hold null."""
+    return field.nullable or field.default is not None
