@@ -6,12 +6,14 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from backfill.rows import as_json_line
+from backfill.json_columns import json_objects, text_bytes, with_line_ends
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    import pyarrow as pa
 
 CERTIFICATE = "certificate.json"
 
@@ -27,17 +29,16 @@ class JsonlFolder:
             )
         folder.mkdir(parents=True, exist_ok=True)
 
-    def write_step(
-        self, step: int, rows: Iterable[tuple[str, list[dict[str, object]]]]
-    ) -> Counter[str]:
+    def write_step(self, step: int, batches: Iterable[tuple[str, pa.RecordBatch]]) -> Counter[str]:
         """Write the rows of one step; returns how many of each source."""
         counts: Counter[str] = Counter()
         target = self.folder / f"step-{step:06d}.jsonl"
         temporary = target.with_suffix(".part")
-        with temporary.open("w", encoding="utf-8") as file:
-            for source, batch in rows:
-                file.writelines(as_json_line(row, step, source) for row in batch)
-                counts[source] += len(batch)
+        with temporary.open("wb") as file:
+            for source, batch in batches:
+                objects = json_objects(batch, (("__step__", step), ("__source__", source)))
+                file.write(text_bytes(with_line_ends(objects)))
+                counts[source] += batch.num_rows
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 from backfill.certificate import Certificate, SourceCount
 from backfill.columns import ingestion_times
 from backfill.disorder import DisorderMeter
-from backfill.rows import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
 
     from backfill.jsonl import JsonlFolder
     from backfill.plan import Plan
@@ -86,9 +87,9 @@ class Delivery:
             sources=sources,
         )
 
-    def _rows(self, step: Step) -> Iterator[tuple[str, list[dict[str, object]]]]:
+    def _rows(self, step: Step) -> Iterator[tuple[str, pa.RecordBatch]]:
         for unit in step.units:
             for batch in self._sources[unit.source].rows(unit):
                 bounds = pc.min_max(ingestion_times(batch))
                 self._meter.see(bounds["min"].as_py(), bounds["max"].as_py())
-                yield unit.source, rows_of(batch)
+                yield unit.source, batch

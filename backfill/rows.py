@@ -1,40 +1,34 @@
-"""A row of the lake as JSON: as stored, times in ISO-8601, bytes in base64."""
+"""A value of the lake as JSON: as stored, times in ISO-8601, bytes in base64."""
 
 from __future__ import annotations
 
 import base64
 import datetime as dt
 import decimal
-import json
 import math
 import uuid
 import warnings
 
+import msgspec
 import pyarrow as pa
 
 from headrace.times import DAY_US, EPOCH, MICROSECOND, format_time_us
 
 
-def as_json_line(row: dict[str, object], step: int, source: str) -> str:
-    """Return a row as a line, with the step and the source that it came from."""
-    whole = {name: _plain(value) for name, value in row.items()}
-    whole |= {"__step__": step, "__source__": source}
-    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+def as_json(value: object) -> str:
+    """Return a value as JSON text."""
+    return msgspec.json.encode(_plain(value)).decode()
 
 
-def rows_of(batch: pa.RecordBatch) -> list[dict[str, object]]:
-    """Return a batch's rows; maps as dictionaries, the last of a key that is there twice."""
+def values_of(column: pa.Array) -> list[object]:
+    """Return a column's values; maps as dictionaries, the last of a key that is there twice."""
     with warnings.catch_warnings(action="ignore"):
         try:
-            rows: list[dict[str, object]] = batch.to_pylist(maps_as_pydicts="lossy")
+            values: list[object] = column.to_pylist(maps_as_pydicts="lossy")
         except (OverflowError, ValueError):
             # A time that Python's datetime does not know, of a clock that lies.
-            names, columns = batch.schema.names, batch.columns
-            rows = [
-                {name: _value(column[row]) for name, column in zip(names, columns, strict=True)}
-                for row in range(batch.num_rows)
-            ]
-    return rows
+            values = [_value(scalar) for scalar in column]
+    return values
 
 
 def _value(scalar: pa.Scalar) -> object:
@@ -76,8 +70,13 @@ def _plain(value: object) -> object:
         case bytes():
             return base64.b64encode(value).decode()
         case dict():
-            return {name: _plain(inner) for name, inner in value.items()}
+            return {_key(name): _plain(inner) for name, inner in value.items()}
         case list():
             return [_plain(inner) for inner in value]
         case _:
             return str(value)
+
+
+def _key(value: object) -> str:
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
