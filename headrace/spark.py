@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 import structlog
 
+from headrace.config.secret import SECRET_NAMES
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import spark_catalog_settings
 from headrace.jars.cache import ensure
@@ -36,10 +37,7 @@ log = structlog.get_logger(__name__)
 
 LAUNCHED = ("spark.driver.", "spark.master")
 # Spark shows a setting or an option whose name matches this only as a mask.
-MASKED = (
-    r"(?i)secret|password|token|credential|jaas|access[.]?key|account[.]?key"
-    r"|spark[.]sql[.]catalog[.].*[.]uri"
-)
+MASKED = rf"{SECRET_NAMES}|spark[.]sql[.]catalog[.].*[.]uri"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 LOGGING = """\

@@ -1,11 +1,12 @@
-"""What must hold between the keys of a Kafka source, its schema, hygiene and sinks."""
+"""What must hold between the keys of a Kafka source, its schema and its sinks."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from headrace.config.problems import did_you_mean
-from headrace.expressions.columns import RAW, Columns, Missing
+from headrace.expressions.columns import RAW, Columns
 from headrace.schema.avro import SchemaRefused, load_avro
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from headrace.config.document import KeyPath
     from headrace.config.sheet import Sheet
     from headrace.schema.model import Record
+
+_ADDRESS = re.compile(r"https?://[^\s/]")
 
 
 def check_source(sheet: Sheet, path: KeyPath) -> tuple[Record | None, bool]:
@@ -29,7 +32,32 @@ def check_source(sheet: Sheet, path: KeyPath) -> tuple[Record | None, bool]:
     if form in {"json", "avro"} and not has_schema:
         message = f'missing key "schema": format {form} needs one'
         sheet.report(path, message, "add schema: an Avro schema file", key=True)
+    check_address(sheet, (*path, "schema", "registry", "url"))
     return load_schema(sheet, (*path, "schema")), False
+
+
+def check_registry(sheet: Sheet, path: KeyPath) -> None:
+    """Check that a source of format avro says once where its schemas are, and no other does."""
+    form, given = sheet.text(*path, "format"), sheet.mapping(*path)
+    is_registered = bool(sheet.mapping(*path, "schema"))
+    check_address(sheet, (*path, "registry", "url"))
+    if form in {"json", "raw"} and "registry" in given:
+        message = f"a registry beside the schema is for format avro, and this is {form}"
+        sheet.report((*path, "registry"), message, "remove it", key=True)
+    elif is_registered and "registry" in given:
+        message = "the schema says already which registry it is in"
+        sheet.report((*path, "registry"), message, "remove one of the two", key=True)
+    elif form == "avro" and "schema" in given and not is_registered and "registry" not in given:
+        message = 'missing key "registry": format avro needs one to look up the schemas of writers'
+        sheet.report(path, message, 'add registry: {url: "http://…"}', key=True)
+
+
+def check_address(sheet: Sheet, path: KeyPath) -> None:
+    """Report what is no address of a server; the address itself may hold a password."""
+    text = sheet.text(*path)
+    if text is not None and not _ADDRESS.match(text):
+        message = "expected an address such as http://host:8081, got something else"
+        sheet.report(path, message, "begin it with http:// or https://")
 
 
 def load_schema(sheet: Sheet, path: KeyPath) -> Record | None:
@@ -50,29 +78,6 @@ def load_schema(sheet: Sheet, path: KeyPath) -> Record | None:
 def columns_of(record: Record | None, *, is_raw: bool) -> Columns:
     """Return the columns that expressions may name."""
     return Columns(RAW if is_raw else record)
-
-
-def check_hygiene(sheet: Sheet, columns: Columns) -> None:
-    """Check that required columns exist and that quarantine is not the source."""
-    for number, _ in enumerate(sheet.items("hygiene", "required")):
-        path = ("hygiene", "required", number)
-        name = sheet.text(*path)
-        found = columns.find(name.split(".")) if name else None
-        if isinstance(found, Missing):
-            message = f"the schema has no column {sheet.shown(*path)}"
-            sheet.report(path, message, "" if sheet.is_secret(*path) else found.suggestion)
-    if not sheet.mapping("hygiene", "quarantine"):
-        return
-    sheet.check_cluster("hygiene", "quarantine", "cluster")
-    target = place_of(sheet, ("hygiene", "quarantine"))
-    for source, where in sources(sheet):
-        if target is not None and source == target:
-            message = (
-                f"the quarantine topic is the source's own{where}: bad records would come back"
-            )
-            place = ("hygiene", "quarantine", "topic")
-            sheet.report(place, message, "use another topic")
-            break
 
 
 def place_of(sheet: Sheet, path: KeyPath) -> tuple[str, str] | None:
@@ -105,12 +110,19 @@ def check_sink(sheet: Sheet, path: KeyPath, given: Sequence[str] | None) -> None
     sheet.check_cluster(*path, "cluster")
     if given is None:
         return
-    folded = {name.casefold() for name in given}
-    key = sheet.text(*path, "key")
-    if key and key.casefold() not in folded:
-        message = f"the key {sheet.shown(*path, 'key')} is not among the output's columns"
-        suggestion = "" if sheet.is_secret(*path, "key") else did_you_mean(key, given)
-        sheet.report((*path, "key"), message, suggestion)
-    if sheet.text(*path, "format") == "raw" and "value" not in folded:
+    check_named(sheet, (*path, "key"), "key", given)
+    if sheet.text(*path, "format") == "raw" and not _has(given, "value"):
         message = "format raw writes the column value, which the output does not have"
         sheet.report((*path, "format"), message, 'project an expression "… AS value"')
+
+
+def check_named(sheet: Sheet, path: KeyPath, what: str, given: Sequence[str]) -> None:
+    """Check that a value names one of the columns that reach a sink."""
+    name = sheet.text(*path)
+    if name and not _has(given, name):
+        message = f"the {what} {sheet.shown(*path)} is not among the output's columns"
+        sheet.report(path, message, "" if sheet.is_secret(*path) else did_you_mean(name, given))
+
+
+def _has(given: Sequence[str], name: str) -> bool:
+    return name.casefold() in {one.casefold() for one in given}

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import PydanticCustomError
 
-from headrace.config.checks_kafka import check_hygiene, check_overrides, check_source, columns_of
+from headrace.config.checks_hygiene import check_hygiene
+from headrace.config.checks_kafka import (
+    check_overrides,
+    check_registry,
+    check_source,
+    columns_of,
+)
 from headrace.config.partitioning import Partition, parse_partition
 from headrace.expressions.columns import Columns, Missing
 from headrace.schema.model import Array, Map, Primitive, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from headrace.config.document import KeyPath
     from headrace.config.sheet import Sheet
     from headrace.schema.model import Type
@@ -27,16 +35,29 @@ _TIMESTAMPS = {
 def check_lake_table(sheet: Sheet) -> dict[str, Record]:
     """Report every contradiction in a lake table; return the schema of its source."""
     schema, is_raw = check_source(sheet, ("source",))
+    check_registry(sheet, ("source",))
     columns = columns_of(schema, is_raw=is_raw)
     check_hygiene(sheet, columns)
     check_overrides(sheet)
     sheet.check_catalog("table", "catalog")
-    for number, _ in enumerate(sheet.items("table", "partition_by")):
-        _check_partition(sheet, ("table", "partition_by", number), columns)
+    check_partitions(sheet, ("table", "partition_by"), columns)
     return {} if schema is None else {"source": schema}
 
 
-def _check_partition(sheet: Sheet, path: KeyPath, columns: Columns) -> None:
+def check_partitions(
+    sheet: Sheet, path: KeyPath, columns: Columns, untyped: Collection[str] = ()
+) -> None:
+    """Check that a table can be partitioned by the columns that a list names.
+
+    `untyped` are those that are there, too, and whose types are not known yet.
+    """
+    for number, _ in enumerate(sheet.items(*path)):
+        _check_partition(sheet, (*path, number), columns, untyped)
+
+
+def _check_partition(
+    sheet: Sheet, path: KeyPath, columns: Columns, untyped: Collection[str]
+) -> None:
     text = sheet.text(*path)
     if text is None or sheet.is_secret(*path):
         return
@@ -44,6 +65,8 @@ def _check_partition(sheet: Sheet, path: KeyPath, columns: Columns) -> None:
         partition = parse_partition(text)
     except PydanticCustomError:
         return  # the model reports it
+    if partition.column.split(".")[0] in untyped:
+        return
     offset = max(text.replace("`", "").rfind(partition.column), 0)
     found = columns.find(partition.column.split("."))
     if isinstance(found, Missing):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.config.checks_hygiene import check_hygiene
 from headrace.config.checks_kafka import (
-    check_hygiene,
     check_overrides,
-    check_sink,
+    check_registry,
     check_source,
     columns_of,
     place_of,
     sources,
 )
+from headrace.config.checks_sinks import check_output_sink
+from headrace.config.given import Given, given_by
 from headrace.expressions.check import check_filter, check_projection
 from headrace.expressions.tokens import tokens_of
 
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
     from headrace.schema.model import Record
 
 
+SINK_SCHEMA = "sink of "
+
+
 def check_stream(sheet: Sheet) -> dict[str, Record]:
-    """Report every contradiction in a stream; return the schema of its source."""
+    """Report every contradiction in a stream; return the schemas of its source and its sinks."""
     schema, is_raw = check_source(sheet, ("source",))
+    check_registry(sheet, ("source",))
+    schemas = {} if schema is None else {"source": schema}
     columns = columns_of(schema, is_raw=is_raw)
     check_hygiene(sheet, columns)
     check_overrides(sheet)
@@ -36,9 +43,11 @@ def check_stream(sheet: Sheet) -> dict[str, Record]:
         _check_name(sheet, path, seen)
         _check_filter(sheet, (*path, "filter"), columns)
         given = _check_projection(sheet, (*path, "project"), columns)
-        check_sink(sheet, (*path, "sink"), given)
+        written = check_output_sink(sheet, (*path, "sink"), given)
+        if written is not None:
+            schemas[f"{SINK_SCHEMA}{sheet.text(*path, 'name')}"] = written
         _check_loop(sheet, (*path, "sink"))
-    return {} if schema is None else {"source": schema}
+    return schemas
 
 
 def _check_name(sheet: Sheet, path: KeyPath, seen: dict[str, int]) -> None:
@@ -70,9 +79,10 @@ def _check_filter(sheet: Sheet, path: KeyPath, columns: Columns) -> None:
             report_expression(sheet, path, problem)
 
 
-def _check_projection(sheet: Sheet, path: KeyPath, columns: Columns) -> tuple[str, ...] | None:
+def _check_projection(sheet: Sheet, path: KeyPath, columns: Columns) -> Given | None:
     if sheet.document.get(*path) is None:
-        return columns.names
+        record = columns.record
+        return Given({field.name: field.type for field in record.fields}) if record else None
     written = sheet.items(*path)
     usable = [number for number, _ in enumerate(written) if sheet.text(*path, number) is not None]
     texts = [str(written[number]) for number in usable]
@@ -80,8 +90,8 @@ def _check_projection(sheet: Sheet, path: KeyPath, columns: Columns) -> tuple[st
     for number, problem in problems:
         report_expression(sheet, (*path, usable[number]), problem)
     secret = any(sheet.is_secret(*path, number) for number in usable)
-    names = [one.name for one in projected]
-    if secret or len(usable) < len(written) or not written or "*" in names:
+    is_open = any(one.name == "*" for one in projected)
+    if secret or len(usable) < len(written) or not written or is_open:
         return None
     # An item with a mistake in it may still be meant to give any of the names that it holds.
     meant = [
@@ -90,7 +100,7 @@ def _check_projection(sheet: Sheet, path: KeyPath, columns: Columns) -> tuple[st
         for token in tokens_of(texts[number])
         if token.is_name
     ]
-    return (*names, *meant)
+    return given_by(projected, columns, meant)
 
 
 def report_expression(sheet: Sheet, path: KeyPath, problem: ExpressionProblem) -> None:

@@ -90,6 +90,8 @@ def _report_value(document: Document, path: KeyPath, error: ErrorDetails) -> Non
         document.report(path, f'"{_named(path)}" needs at least {context["min_length"]}')
     elif kind == "greater_than":
         document.report(path, f"expected a number above {context['gt']:g}, got {got}")
+    elif kind == "less_than_equal":
+        document.report(path, f"expected a number up to {context['le']:g}, got {got}")
     else:
         wanted = _WANTED.get(kind, "another value")
         quoted = f'put it in quotes: "{document.place(path).raw}"'

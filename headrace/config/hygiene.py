@@ -77,6 +77,14 @@ class Salt(Model):
 
     salt: Secret = Field(description="A secret text. Never shown.")
 
+    def __reduce__(self) -> tuple[Callable[..., Salt], tuple[str]]:
+        # A task must hash as well: the pickle goes to Spark's own executors, and lies nowhere.
+        return _salted, (self.salt.reveal(),)
+
+
+def _salted(salt: str) -> Salt:
+    return Salt(salt=Secret(salt))
+
 
 class MaskWith(Model):
     """A mask with a setting: exactly one of the two."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.config.app import App
+from headrace.config.checks_stream import SINK_SCHEMA
 from headrace.config.kinds import check_workspace_file, examine
 from headrace.config.lake_table import LakeTable
 from headrace.config.model import Model
@@ -19,7 +20,9 @@ from headrace.errors import BadConfig, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.config.document import Document
     from headrace.config.kinds import Examined
+    from headrace.config.sinks import StreamSink
     from headrace.schema.model import Record
 
 M = TypeVar("M", bound=Model)
@@ -27,11 +30,17 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class LoadedStream:
-    """A stream without mistakes. `schema` is None for format raw and for a registry."""
+    """A stream without mistakes. `schema` is None for format raw and for a registry.
+
+    `sink_schemas` has the schemas that outputs name in files; `document` the places of all that
+    is written in the stream's file, and none of the values.
+    """
 
     config: Stream
     schema: Record | None
     path: Path
+    sink_schemas: Mapping[str, Record]
+    document: Document = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +100,25 @@ def load_workspace(directory: Path | None = None) -> Workspace:
 def load_stream(path: Path, workspace: Workspace) -> LoadedStream:
     """Read a stream; BadConfig has all its problems."""
     config, examined = _load(path, workspace, "stream", Stream)
-    return LoadedStream(config, examined.schemas.get("source"), examined.document.path)
+    written = {
+        output.name: schema
+        for output in config.outputs
+        if (schema := examined.schemas.get(f"{SINK_SCHEMA}{output.name}")) is not None
+    }
+    places = replace(examined.document, data=None)
+    schema = examined.schemas.get("source")
+    return LoadedStream(config, schema, examined.document.path, written, places)
+
+
+def load_target(stream: LoadedStream, sink: StreamSink, workspace: Workspace) -> LoadedStream:
+    """Read the stream that a sink of another one writes to; BadConfig has all its problems."""
+    for folder in (stream.path.parent, workspace.root):
+        if (folder / sink.stream).is_file():
+            return load_stream(folder / sink.stream, workspace)
+    raise UsageError(
+        f"stream {stream.config.name} writes to {sink.stream}, which is gone",
+        "put the file back, or take the output out",
+    )
 
 
 def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:

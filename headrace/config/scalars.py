@@ -109,10 +109,6 @@ def _several(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def _duration_text(value: timedelta) -> str:
-    return f"{value // timedelta(milliseconds=1)}ms"
-
-
 _DURATION_JSON = WithJsonSchema(
     {
         "type": ["string", "integer"],
@@ -131,13 +127,13 @@ _SIZE_JSON = WithJsonSchema(
 )
 
 Duration = Annotated[
-    timedelta, BeforeValidator(_duration), PlainSerializer(_duration_text), _DURATION_JSON
+    timedelta, BeforeValidator(_duration), PlainSerializer(units.duration_text), _DURATION_JSON
 ]
 PositiveDuration = Annotated[
     timedelta,
     BeforeValidator(_duration),
     AfterValidator(_positive_duration),
-    PlainSerializer(_duration_text),
+    PlainSerializer(units.duration_text),
     _DURATION_JSON,
 ]
 Size = Annotated[int, BeforeValidator(_size), _SIZE_JSON]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pydantic_core import core_schema
 
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 MASK = "***"
+# A setting of Spark or of a client whose name has one of these holds a secret.
+SECRET_NAMES: Final = r"(?i)secret|password|token|credential|jaas|access[.]?key|account[.]?key"  # noqa: S105 - names
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a setting of that name holds a secret, whoever wrote it and where."""
+    return re.search(SECRET_NAMES, name) is not None
 
 
 class Secret:

@@ -67,6 +67,17 @@ def parse_duration(text: str) -> timedelta:
         raise UnitError("too long", "use a shorter duration") from cause
 
 
+def duration_text(duration: timedelta) -> str:
+    """Write a duration in the largest unit that it is a whole number of."""
+    micros = duration // timedelta(microseconds=1)
+    if micros == 0:
+        return "0"
+    for unit in ("d", "h", "min", "s", "ms"):
+        if micros % _MICROSECONDS[unit] == 0:
+            return f"{micros // _MICROSECONDS[unit]}{unit}"
+    return f"{micros / _MICROSECONDS['ms']:.3f}ms"
+
+
 def parse_size(text: str) -> int:
     """Read a size in bytes; refuse a number without its unit, except 0."""
     size = int(_total(text, _SIZE_UNITS_FOLDED, ", ".join(_SIZE_UNITS)))

@@ -1,0 +1,84 @@
+"""The bounds of a range: as they are written in a file, and as a row holds such a value."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from headrace.records.rows import BadRecord
+from headrace.records.times import date_of, instant_of, time_of_day_of, wall_clock_of
+from headrace.schema.model import Decimal, Primitive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.schema.model import Type
+
+Bound: TypeAlias = int | float | decimal.Decimal
+
+_WHOLE: Final = "a whole number"
+_NUMBER: Final = "a number"
+_TIME: Final = "a time such as 2026-03-01T00:00:00Z"
+_TIME_OF_DAY: Final = "a time of day such as 18:30:00"
+
+
+def wanted_bound(kind: Type) -> str | None:
+    """Return what a bound of a column of that type looks like, None where it can have none."""
+    if isinstance(kind, Decimal):
+        return _NUMBER
+    return _READERS[kind][0] if isinstance(kind, Primitive) and kind in _READERS else None
+
+
+def parse_bound(text: str, kind: Type) -> Bound | None:
+    """Return the bound as a row holds it, None where the text is no bound of such a column."""
+    read: Callable[[str], Bound] | None = _decimal if isinstance(kind, Decimal) else None
+    if isinstance(kind, Primitive) and kind in _READERS:
+        read = _READERS[kind][1]
+    try:
+        return None if read is None else read(text.strip())
+    except (ValueError, ArithmeticError, BadRecord):
+        return None
+
+
+def shows_as_written(kind: Type) -> bool:
+    """Whether a row holds such a value as people write it: a number, and no count of days."""
+    return isinstance(kind, Decimal) or wanted_bound(kind) in {_WHOLE, _NUMBER}
+
+
+def _whole(text: str) -> int:
+    return int(text, 0 if text.lstrip("+-")[:2] in {"0x", "0o"} else 10)
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _decimal(text: str) -> decimal.Decimal:
+    number = decimal.Decimal(text)
+    if not number.is_finite():
+        raise ValueError(text)
+    return number
+
+
+def _millis_of_day(text: str) -> float:
+    # A bound between two milliseconds stays between them.
+    return time_of_day_of(text) / 1000
+
+
+_READERS: Final[dict[Primitive, tuple[str, Callable[[str], Bound]]]] = {
+    Primitive.INT: (_WHOLE, _whole),
+    Primitive.LONG: (_WHOLE, _whole),
+    Primitive.FLOAT: (_NUMBER, _float),
+    Primitive.DOUBLE: (_NUMBER, _float),
+    Primitive.DATE: ("a date such as 2026-03-01", date_of),
+    Primitive.TIME_MILLIS: (_TIME_OF_DAY, _millis_of_day),
+    Primitive.TIME_MICROS: (_TIME_OF_DAY, time_of_day_of),
+    Primitive.TIMESTAMP_MILLIS: (_TIME, instant_of),
+    Primitive.TIMESTAMP_MICROS: (_TIME, instant_of),
+    Primitive.LOCAL_TIMESTAMP_MILLIS: (_TIME, wall_clock_of),
+    Primitive.LOCAL_TIMESTAMP_MICROS: (_TIME, wall_clock_of),
+}

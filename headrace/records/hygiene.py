@@ -1,0 +1,176 @@
+"""The hygiene rules of a stream over decoded rows: which one a row breaks, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.errors import Terminal
+from headrace.records.bounds import parse_bound, shows_as_written, wanted_bound
+from headrace.records.codegen import function
+from headrace.records.paths import Column, find_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from headrace.config.hygiene import BadRecordKind, Hygiene, OnBadRecord
+    from headrace.records.rows import Row
+    from headrace.schema.model import Record
+
+_ARGUMENTS = ("row", "timestamp_ms", "now_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that a record breaks, and what the stream wants to become of that record."""
+
+    kind: BadRecordKind
+    column: str | None
+    reason: str
+    action: OnBadRecord
+
+
+# The record, its Kafka timestamp and the clock, to the rule that it breaks.
+Check: TypeAlias = "Callable[[Row, int, int], Broken | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule as a line of Python: a condition of a record that breaks it, and the answer."""
+
+    kind: BadRecordKind
+    column: str | None
+    condition: str
+    answer: str
+    names: Mapping[str, object]
+
+    def check(self) -> Check:
+        """Return the function that checks this rule alone."""
+        return first_broken([self])
+
+
+def rules(hygiene: Hygiene, schema: Record) -> tuple[Rule, ...]:
+    """Return the rules over decoded rows, in the order in which a record is checked."""
+    return (
+        *_required(hygiene, schema),
+        *_ranges(hygiene, schema),
+        *_future_skew(hygiene),
+    )
+
+
+def first_broken(rules: Iterable[Rule]) -> Check:
+    """Return one function over all rules: to call each by itself would cost more than they do."""
+    lines: list[str] = []
+    names: dict[str, object] = {}
+    for rule in rules:
+        lines.append(f"if {rule.condition}: return {rule.answer}")
+        names |= rule.names
+    return function("first_broken", _ARGUMENTS, [*lines, "return None"], names)
+
+
+def too_large(hygiene: Hygiene, size: int) -> Broken:
+    """Return what is wrong with a record of that many bytes, which is more than allowed."""
+    reason = f"key and value have {size} bytes, more than the {size_limit(hygiene)} allowed"
+    return Broken("size", None, reason, hygiene.action("size"))
+
+
+def size_limit(hygiene: Hygiene) -> int | None:
+    """Return the most bytes of key and value, to be asked before a value is decoded."""
+    return None if hygiene.max_size is None else hygiene.max_size.limit
+
+
+def coerced_paths(hygiene: Hygiene, schema: Record) -> frozenset[str]:
+    """Return the columns whose other forms are converted, as the schema spells them."""
+    return frozenset(column_of(schema, name).name for name in hygiene.coerce)
+
+
+def refuses_unknown(hygiene: Hygiene) -> bool:
+    """Whether a field that the schema does not have makes a record a bad one."""
+    return hygiene.unknown_fields is not None and hygiene.unknown_fields.policy == "refuse"
+
+
+def column_of(schema: Record, name: str) -> Column:
+    """Return a column that hygiene names; a schema out of a registry may turn out without it."""
+    column = find_column(schema, name)
+    if column is None:
+        raise Terminal(
+            f"hygiene names the column {name}, which the schema {schema.name} does not have",
+            "correct hygiene, or the subject that the schema comes from",
+        )
+    return column
+
+
+def _required(hygiene: Hygiene, schema: Record) -> Iterator[Rule]:
+    action = hygiene.action("required")
+    for number, name in enumerate(hygiene.required_columns):
+        column = column_of(schema, name)
+        broken = Broken("required", name, f"{column.name} is required and missing", action)
+        answer = f"required{number}"
+        condition = " or ".join(f"{step} is None" for step in _steps(column.attributes))
+        yield Rule("required", name, condition, answer, {answer: broken})
+
+
+def _ranges(hygiene: Hygiene, schema: Record) -> Iterator[Rule]:
+    for number, (name, limits) in enumerate(hygiene.ranges.items()):
+        column = column_of(schema, name)
+        names: dict[str, object] = {}
+        within = "value"
+        for word, text, sign in (("least", limits.min, "{} <= "), ("most", limits.max, " <= {}")):
+            if text is None:
+                continue
+            bound = f"{word}{number}"
+            names[bound] = _bound(column, text)
+            part = sign.format(bound)
+            within = part + within if word == "least" else within + part
+        there = " and ".join(f"{step} is not None" for step in _steps(column.attributes))
+        answer = f"range{number}"
+        names[answer] = _out_of_range(name, column, hygiene, names.get(f"least{number}"))
+        # A NaN is within no bounds: it is asked what is within, not what is beyond.
+        condition = f"{there} and not {within}"
+        yield Rule("range", name, condition, f"{answer}(value)", names)
+
+
+def _bound(column: Column, text: str) -> object:
+    bound = parse_bound(text, column.field.type)
+    if bound is None:
+        wanted = wanted_bound(column.field.type)
+        raise Terminal(
+            f"hygiene has a range for the column {column.name}, whose type it does not fit",
+            f"write {wanted}" if wanted else "a range is for numbers and times",
+        )
+    return bound
+
+
+def _out_of_range(
+    name: str, column: Column, hygiene: Hygiene, least: object
+) -> Callable[[object], Broken]:
+    action = hygiene.action("range", name)
+    shows = shows_as_written(column.field.type)
+
+    def broken(value: object) -> Broken:
+        is_below = least is not None and value < least  # type: ignore[operator]  # both are of the column's type
+        bound = "below the least" if is_below else "above the greatest"
+        if value != value:  # noqa: PLR0124 - so NaN is told
+            bound = "not between the least and the greatest"
+        said = f"{column.name} is {value}, " if shows else f"{column.name} is "
+        return Broken("range", name, f"{said}{bound} value allowed", action)
+
+    return broken
+
+
+def _future_skew(hygiene: Hygiene) -> Iterator[Rule]:
+    if hygiene.future_skew is None:
+        return
+    limit_s = hygiene.future_skew.total_seconds()
+    reason = f"its timestamp is more than {limit_s:g} s ahead of the clock"
+    broken = Broken("future_skew", None, reason, hygiene.action("future_skew"))
+    names = {"skew_ms": limit_s * 1000, "ahead": broken}
+    yield Rule("future_skew", None, "timestamp_ms - now_ms > skew_ms", "ahead", names)
+
+
+def _steps(attributes: Sequence[str]) -> Iterator[str]:
+    """Give an expression per step to a column; each keeps what it finds as `value`."""
+    holder = "row"
+    for name in attributes:
+        yield f"(value := {holder}.{name})"
+        holder = "value"

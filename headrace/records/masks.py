@@ -1,0 +1,127 @@
+"""Masks: what of a row no output gets to see as it is."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from headrace.config.hygiene import MaskWith
+from headrace.errors import Terminal
+from headrace.records.rows import attribute
+from headrace.schema.model import Array, Map, Primitive, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.config.hygiene import Hygiene, Mask
+    from headrace.records.rows import Row
+    from headrace.schema.model import Type
+
+REDACTED: Final = "***"
+
+# A value that is not null, to what is shown of it; what has parts is changed in place.
+Change: TypeAlias = "Callable[[Any], Any]"
+
+
+def masks(hygiene: Hygiene, schema: Record) -> Callable[[Row], None] | None:
+    """Return what masks a row in place, lists and maps in it too; None where nothing is masked."""
+    changes = [_change(schema, name.split("."), mask, name) for name, mask in hygiene.mask.items()]
+    if not changes:
+        return None
+
+    def mask_all(row: Row) -> None:
+        for change in changes:
+            change(row)
+
+    return mask_all
+
+
+def can_be_masked(kind: Type, *, hashed: bool) -> bool:
+    """Whether values of a type, or all that are in a list or map of it, have a masked form."""
+    if isinstance(kind, Array):
+        return can_be_masked(kind.item, hashed=hashed)
+    if isinstance(kind, Map):
+        return can_be_masked(kind.value, hashed=hashed)
+    return kind is Primitive.STRING or (kind is Primitive.BYTES and hashed)
+
+
+def _change(kind: Type, parts: Sequence[str], mask: Mask, name: str) -> Change:
+    """Return the change of a value of that type; `parts` are the names that lead on from it."""
+    match kind:
+        case Record() if parts:
+            field = kind.field(parts[0])
+            if field is not None:
+                inner = _change(field.type, parts[1:], mask, name)
+                return _in_record(attribute(kind.fields.index(field)), inner)
+        case Array():
+            return _in_list(_change(kind.item, parts, mask, name))
+        case Map() if parts:
+            return _at_key(parts[0], _change(kind.value, parts[1:], mask, name))
+        case Map():
+            return _in_map(_change(kind.value, parts, mask, name))
+        case _ if not parts and can_be_masked(kind, hashed=_salt(mask) is not None):
+            return _leaf(kind, mask)
+    raise Terminal(
+        f"hygiene masks the column {name}, which the schema does not have as a text",
+        "correct hygiene, or the subject that the schema comes from",
+    )
+
+
+def _in_record(name: str, inner: Change) -> Change:
+    def change(row: Row) -> Row:
+        value = getattr(row, name)
+        if value is not None:
+            setattr(row, name, inner(value))
+        return row
+
+    return change
+
+
+def _in_list(inner: Change) -> Change:
+    return lambda values: [None if value is None else inner(value) for value in values]
+
+
+def _in_map(inner: Change) -> Change:
+    return lambda values: {
+        key: None if value is None else inner(value) for key, value in values.items()
+    }
+
+
+def _at_key(key: str, inner: Change) -> Change:
+    def change(values: dict[str, Any]) -> dict[str, Any]:
+        if values.get(key) is not None:
+            values[key] = inner(values[key])
+        return values
+
+    return change
+
+
+def _leaf(kind: Type, mask: Mask) -> Change:
+    salt = _salt(mask)
+    if salt is not None:
+        return _bytes_hash(salt) if kind is Primitive.BYTES else _text_hash(salt)
+    if isinstance(mask, MaskWith) and mask.keep_first is not None:
+        return _beginning(mask.keep_first)
+    return lambda _value: REDACTED
+
+
+def _salt(mask: Mask) -> bytes | None:
+    """Return what goes before a hashed value, None where a mask hashes nothing."""
+    if mask == "sha256":
+        return b""
+    if isinstance(mask, MaskWith) and mask.sha256 is not None:
+        return mask.sha256.salt.reveal().encode()
+    return None
+
+
+def _text_hash(salt: bytes) -> Change:
+    # As Spark's sha2(concat(salt, value), 256), so that a join on the hash is possible elsewhere.
+    return lambda text: hashlib.sha256(salt + text.encode()).hexdigest()
+
+
+def _bytes_hash(salt: bytes) -> Change:
+    return lambda value: hashlib.sha256(salt + value).digest()
+
+
+def _beginning(length: int) -> Change:
+    return lambda text: text[:length] + REDACTED if len(text) > length else REDACTED
