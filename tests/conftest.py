@@ -9,6 +9,7 @@ import pytest
 
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
+from tests.registry_server import RegistryServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,3 +79,10 @@ def lake_catalog(workspace: Workspace) -> Catalog:
 def unique() -> Callable[[str], str]:
     """Name a topic or a table that no other test uses."""
     return lambda name: f"{name}_{next(_numbers)}"
+
+
+@pytest.fixture
+def registry_server() -> Iterator[RegistryServer]:
+    """A schema registry of the test's own."""
+    with RegistryServer() as running:
+        yield running
