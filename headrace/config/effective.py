@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from headrace.config.problems import did_you_mean
@@ -31,7 +31,7 @@ class Effective:
     stream: LoadedStream
     deployment: str | None
     region: str | None
-    spark_conf: Mapping[str, str]
+    spark_conf: Mapping[str, str] = field(repr=False)
 
     @property
     def override(self) -> Override | None:

@@ -68,7 +68,7 @@ def check_fits(  # noqa: PLR0913 - what is compared, and where it stands
     known = [field.name for field in target.fields]
     more = [] if as_json else [name for name in given.types if name not in known]
     for name in more:
-        advice = did_you_mean(name, set(known) - set(given.types))
+        advice = did_you_mean(name, [one for one in known if one not in given.types])
         message = f'{what} has no column "{name}", and format avro writes no other'
         sheet.report(path, message, advice or "leave it out of project")
 

@@ -78,6 +78,12 @@ class KafkaSource(Model):
         registered = self.schema_ref
         return registered.registry.url if isinstance(registered, RegistrySchema) else None
 
+    @property
+    def registry_subject(self) -> str | None:
+        """The subject that the schema is kept under, None where it is a file or there is none."""
+        registered = self.schema_ref
+        return registered.registry.subject if isinstance(registered, RegistrySchema) else None
+
 
 class KafkaSink(Model):
     """A topic to write to."""

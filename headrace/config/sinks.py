@@ -21,9 +21,10 @@ _INDEX = re.compile(r"(?![-_+]|\.{1,2}$)[^A-Z\\/*?\"<>| ,#:\s]{1,255}")
 
 def _index(value: str) -> str:
     if not _INDEX.fullmatch(value):
+        lower = value.casefold()
         raise refusal(
             'the name of an index: no capitals, no spaces, none of \\ / * ? " < > | , # :',
-            advice=value.casefold() if _INDEX.fullmatch(value.casefold()) else "",
+            advice=f'did you mean "{lower}"?' if _INDEX.fullmatch(lower) else "",
         )
     return value
 
