@@ -34,11 +34,10 @@ log = structlog.get_logger(__name__)
 
 
 class UnusableSchema(Terminal):
-    """A schema that no record can be read with; `kind` is its records' in a quarantine."""
+    """A schema that no record can be read with; `reason` goes on where `what` ends."""
 
-    def __init__(self, what: str, reason: str, kind: str) -> None:
+    def __init__(self, what: str, reason: str) -> None:
         self.reason = reason
-        self.kind = kind
         super().__init__(f"{what} {reason}")
 
 
@@ -46,7 +45,7 @@ class UnknownSchema(UnusableSchema):
     """What the registry says that it does not have."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "is not in the registry", "decode")
+        super().__init__(what, "is not in the registry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ class Registry:
     def _text(self, answer: Mapping[str, object], what: str) -> str:
         form, text = answer.get("schemaType") or AVRO, answer.get("schema")
         if form != AVRO:
-            raise UnusableSchema(what, f"is {form}, not Avro", "schema")
+            raise UnusableSchema(what, f"is {form}, not Avro")
         if not isinstance(text, str):
             raise Terminal(f"the schema registry gives no schema for {what}")
         references = answer.get("references")
@@ -161,7 +160,7 @@ class Registry:
         try:
             return stand_alone(text, referred)
         except ValueError:
-            raise UnusableSchema(what, "is no JSON", "schema") from None
+            raise UnusableSchema(what, "is no JSON") from None
 
     def _referred(self, reference: object, what: str) -> str:
         if not isinstance(reference, dict):
@@ -173,7 +172,7 @@ class Registry:
             return self._text(self._asked(path, what), what)
         except UnknownSchema:
             gone = f"refers to version {version} of {subject}, which is not in the registry"
-            raise UnusableSchema(what, gone, "schema") from None
+            raise UnusableSchema(what, gone) from None
 
 
 def _registered(answer: Mapping[str, object]) -> RegisteredSchema:

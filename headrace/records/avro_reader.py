@@ -1,0 +1,106 @@
+"""Records in Avro, each read with the schema it was written with, as the stream's own."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
+
+from headrace.records.avro_defaults import check_defaults
+from headrace.records.avro_foreign import SchemaUnreadable, parse
+from headrace.records.avro_leaf import Incompatible
+from headrace.records.avro_resolve import Resolver
+from headrace.records.framing import ID_END, VALUE_HEADER, framed, in_headers
+from headrace.records.rows import BadRecord
+from headrace.registry.client import UnknownSchema, UnusableSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.config.hygiene import BadRecordKind
+    from headrace.records.rows import Headers, Row
+    from headrace.registry.client import Registry
+    from headrace.schema.model import Record
+
+
+class AvroReader:
+    """Reads a stream's records; what cannot be one is a BadRecord.
+
+    A registry that does not answer is Transient: the record is not to blame, and is read later.
+    """
+
+    needs_headers: ClassVar[bool] = True
+
+    def __init__(self, schema: Record, registry: Registry) -> None:
+        self._schema = schema
+        self._registry = registry
+        self._readers: dict[int | UUID, Callable[..., Any]] = {}
+        self._by_prefix: dict[bytes, Callable[..., Any]] = {}
+        # A default that is no value of its field is told at once, not by the record that needs it.
+        check_defaults(schema)
+
+    def __call__(self, value: bytes | None, headers: Headers | None) -> Row:
+        """Return the record."""
+        if value is None:
+            raise BadRecord("the record has no value")
+        named = in_headers(headers, VALUE_HEADER) if headers else None
+        # Most records by far: an id before the value, which was met before.
+        read, start = self._by_prefix.get(value[:ID_END]), ID_END
+        if named is not None:
+            read, start = self._reader(named), 0
+        elif read is None:
+            read, start = self._framed(value)
+        end = len(value)
+        try:
+            row, pos = read(value, start, end)
+        except (IndexError, struct.error):
+            raise BadRecord("the value ends before its record does") from None
+        except UnicodeDecodeError:
+            raise BadRecord("a text in it is not UTF-8") from None
+        except RecursionError:
+            raise BadRecord("it holds records in records, deeper than can be read") from None
+        if pos != end:
+            raise BadRecord(f"{end - pos} bytes follow the record in its value")
+        return row
+
+    def _framed(self, value: bytes) -> tuple[Callable[..., Any], int]:
+        """Return what reads the record, and where its payload starts."""
+        written, start = framed(value)
+        read = self._reader(written)
+        if start == ID_END:
+            self._by_prefix[value[:ID_END]] = read
+        return read, start
+
+    def _reader(self, written: int | UUID) -> Callable[..., Any]:
+        """Return what reads records of that schema; the answer is kept, a refusal as well."""
+        known = self._readers.get(written)
+        if known is None:
+            known = self._readers[written] = self._made(written)
+        return known
+
+    def _made(self, written: int | UUID) -> Callable[..., Any]:
+        try:
+            text = (
+                self._registry.schema_by_guid(written)
+                if isinstance(written, UUID)
+                else self._registry.schema_by_id(written)
+            )
+        except UnusableSchema as error:
+            # Not kept here: somebody may register it yet. The registry's client spares itself.
+            kind: BadRecordKind = "decode" if isinstance(error, UnknownSchema) else "schema"
+            raise BadRecord(f"its schema id {written} {error.reason}", kind) from None
+        try:
+            return Resolver().reader(parse(text), self._schema)
+        except SchemaUnreadable as error:
+            return _refusal(f"its schema {written} cannot be read: {error}")
+        except RecursionError:
+            return _refusal(f"its schema {written} cannot be read: it goes too deep")
+        except Incompatible as error:
+            return _refusal(f"its schema {written} cannot be read as this stream's: {error}")
+
+
+def _refusal(reason: str) -> Callable[..., Any]:
+    def refuse(_buf: bytes, _pos: int, _end: int) -> Any:  # noqa: ANN401 - as other readers
+        raise BadRecord(reason, kind="schema")
+
+    return refuse

@@ -1,0 +1,202 @@
+"""Avro's schema resolution, done once for a writer's schema: what comes out is a function.
+
+The rules are the specification's. Beyond them, what both schemas call a time is read in the
+writer's unit, and times of different kinds are not read as each other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headrace.records.avro_defaults import default_source
+from headrace.records.avro_foreign import Fields, Leaf, Many, Symbols, Union, kind_of, smallest
+from headrace.records.avro_leaf import Incompatible, names_match, read_leaf, read_plain
+from headrace.records.avro_skip import Skipper
+from headrace.records.avro_source import MOST_EMPTY_ITEMS, Body, Names, read_long, read_unsigned
+from headrace.records.rows import row_class
+from headrace.schema.model import Array, Enumeration, Map, Record
+from headrace.schema.rules import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.records.avro_foreign import Node
+    from headrace.schema.model import Field, Type
+
+
+class _Slot(NamedTuple):
+    """What the stream holds at a place."""
+
+    type: Type
+    nullable: bool
+
+
+class Resolver:
+    """The reading of one writer's schema as one stream's."""
+
+    def __init__(self) -> None:
+        self._names = Names()
+        self._skipper = Skipper(self._names)
+
+    def reader(self, writer: Node, reader: Record) -> Callable[..., Any]:
+        """Return a function of buf, pos and end that gives a row and its end.
+
+        Incompatible says what keeps every such record from being read.
+        """
+        if isinstance(writer, Fields):
+            return self._record(writer, reader, "")
+        body = Body(self._names)
+        self._slot(body, writer, _Slot(reader, nullable=False), "row", short_name(reader.name))
+        body.line("return row, pos")
+        return body.function("read_union")
+
+    def _slot(self, body: Body, writer: Node, slot: _Slot, target: str, path: str) -> None:
+        if isinstance(writer, Union):
+            self._union(body, writer, slot, target, path)
+        elif isinstance(writer, Leaf) and writer.kind == "null":
+            if not slot.nullable:
+                raise Incompatible(f"{path} is null")
+            body.line(f"{target} = None")
+        else:
+            self._value(body, writer, slot.type, target, path)
+
+    def _union(self, body: Body, writer: Union, slot: _Slot, target: str, path: str) -> None:
+        branch = read_unsigned(body)
+        found: list[str] = []
+        for number, one in enumerate(writer.branches):
+            with body.block(f"{'elif' if number else 'if'} {branch} == {2 * number}:"):
+                before = len(body.lines)
+                try:
+                    self._slot(body, one, slot, target, path)
+                except Incompatible as reason:
+                    # Only records that have this very type are none of the stream's.
+                    found.append(str(reason))
+                    del body.lines[before:]
+                    body.refuse(str(reason))
+        if len(found) == len(writer.branches):
+            raise Incompatible(found[0])
+        with body.block("else:"):
+            body.refuse(f"{path} has a type that its union has not")
+
+    def _value(self, body: Body, writer: Node, reader: Type, target: str, path: str) -> None:
+        match writer, reader:
+            case Fields(), Record():
+                read = self._names.name(self._record(writer, reader, path))
+                body.line(f"{target}, pos = {read}(buf, pos, end)")
+            case Many(), (Array() | Map()) if writer.keyed == isinstance(reader, Map):
+                read = self._names.name(self._many(writer, reader, path))
+                body.line(f"{target}, pos = {read}(buf, pos, end)")
+            case Symbols(), Enumeration():
+                self._enumeration(body, writer, reader, target, path)
+            case Leaf(), _ if not isinstance(reader, Record | Array | Map | Enumeration):
+                read_leaf(body, writer, reader, target, path)
+            case _:
+                raise Incompatible(f"{path} is {kind_of(writer)}, not {_called(reader)}")
+
+    def _record(self, writer: Fields, reader: Record, path: str) -> Callable[..., Any]:
+        if not names_match(writer.name, reader.name, reader.aliases):
+            called = f"{path} is" if path else "it is"
+            advice = "an alias in the stream's schema would let it through"
+            raise Incompatible(f"{called} record {writer.name}, not {reader.name} ({advice})")
+        body = Body(self._names)
+        prefix = f"{path}." if path else ""
+        wanted = _wanted(writer, reader)
+        values: dict[str, str] = {}
+        for position, (name, node) in enumerate(writer.fields):
+            field = wanted.get(position)
+            if field is None:
+                self._skipper.skip(body, node, f"{prefix}{name}")
+                continue
+            values[field.name] = target = body.variable()
+            slot = _Slot(field.type, field.nullable)
+            self._slot(body, node, slot, target, f"{prefix}{field.name}")
+        for field in reader.fields:
+            if field.name not in values:
+                values[field.name] = self._default(field, f"{prefix}{field.name}")
+        made = ", ".join(values[field.name] for field in reader.fields)
+        body.line(f"return {self._names.name(row_class(reader))}({made}), pos")
+        return body.function("read_" + re.sub(r"\W", "_", reader.name))
+
+    def _default(self, field: Field, path: str) -> str:
+        if field.default is None:
+            raise Incompatible(f"{path} is not in it, and has no default in the stream's schema")
+        return default_source(field, path, self._names)
+
+    def _enumeration(
+        self, body: Body, writer: Symbols, reader: Enumeration, target: str, path: str
+    ) -> None:
+        if not names_match(writer.name, reader.name, reader.aliases):
+            raise Incompatible(f"{path} is the enum {writer.name}, not {reader.name}")
+        known = set(reader.symbols)
+        read_as = tuple(one if one in known else reader.default for one in writer.symbols)
+        number = read_unsigned(body)
+        body.refuse_if(
+            f"{number} & 1 or {number} > {2 * len(read_as) - 2}",
+            f"{path} has a symbol that its enum has not",
+        )
+        body.line(f"{target} = {self._names.name(read_as)}[{number} >> 1]")
+        if None in read_as:
+            body.refuse_if(
+                f"{target} is None", f"{path} has a symbol that the stream's schema has not"
+            )
+
+    def _many(self, writer: Many, reader: Array | Map, path: str) -> Callable[..., Any]:
+        """Return what reads an array or a map: blocks of items, each with their count before."""
+        body = Body(self._names)
+        is_map = isinstance(reader, Map)
+        body.line("items = {}" if is_map else "items = []")
+        with body.block("while True:"):
+            read_long(body, "count")
+            with body.block("if count == 0:"):
+                body.line("return items, pos")
+            with body.block("if count < 0:"):
+                body.line("count = -count")
+                # The block's length in bytes, for those who pass over it.
+                read_unsigned(body)
+            least = smallest(writer.item) + is_map
+            too_many = f"count * {least} > end - pos" if least else _TOO_MANY_EMPTY
+            body.refuse_if(too_many, f"{path} has more items than the value has room for")
+            with body.block("for _ in range(count):"):
+                self._item(body, writer, reader, path)
+        return body.function("read_map" if is_map else "read_array")
+
+    def _item(self, body: Body, writer: Many, reader: Array | Map, path: str) -> None:
+        if isinstance(reader, Map):
+            read_plain(body, "string", "key", f"{path}'s key", size=0)
+            slot = _Slot(reader.value, reader.value_nullable)
+            self._slot(body, writer.item, slot, "item", f"{path}{{}}")
+            body.line("items[key] = item")
+        else:
+            slot = _Slot(reader.item, reader.item_nullable)
+            self._slot(body, writer.item, slot, "item", f"{path}[]")
+            body.line("items.append(item)")
+
+
+_TOO_MANY_EMPTY = f"len(items) + count > {MOST_EMPTY_ITEMS}"
+
+
+def _wanted(writer: Fields, reader: Record) -> dict[int, Field]:
+    """Return which of the stream's fields each of the writer's is: by name, then by alias."""
+    positions = {name: position for position, (name, _) in enumerate(writer.fields)}
+    own = {field.name for field in reader.fields}
+    found: dict[int, Field] = {}
+    for field in reader.fields:
+        if field.name in positions:
+            found[positions[field.name]] = field
+    for field in reader.fields:
+        if field.name not in positions:
+            olds = (alias for alias in field.aliases if alias in positions and alias not in own)
+            position = next((positions[alias] for alias in olds), None)
+            if position is not None and position not in found:
+                found[position] = field
+    return found
+
+
+def _called(reader: Type) -> str:
+    match reader:
+        case Record() | Enumeration():
+            return f"{'record' if isinstance(reader, Record) else 'enum'} {reader.name}"
+        case Array() | Map():
+            return type(reader).__name__.lower()
+    return getattr(reader, "value", type(reader).__name__.lower())

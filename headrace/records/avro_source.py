@@ -1,0 +1,146 @@
+"""Source for reading Avro: its lines, the objects they name, and what all of them need.
+
+The functions work on `buf`, `pos` and `end`. An IndexError or a struct.error in them means that
+the bytes end too early; whatever else is wrong they raise as BadRecord.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.records.codegen import function
+from headrace.records.rows import BadRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ARGUMENTS: Final = ("buf", "pos", "end")
+# Items that take no bytes have no natural bound: three bytes could ask for a gigabyte of them.
+MOST_EMPTY_ITEMS: Final = 65_536
+EXACT: Final = decimal.Context(prec=60)
+
+# Of each further byte of a number: where its bits go, and the marks that were added up on the way.
+_STEPS: Final = tuple((7 * n, sum(128 << 7 * before for before in range(n))) for n in range(1, 10))
+_END_OF_LONG: Final = 1 << 64
+_FLOAT: Final = struct.Struct("<f")
+
+
+def varint(buf: bytes, pos: int, number: int) -> tuple[int, int]:
+    """Return a number of several bytes, the first of which was read, and where it ends."""
+    for shift, marks in _STEPS:
+        byte = buf[pos]
+        pos += 1
+        number += byte << shift
+        if byte < 128:
+            number -= marks
+            if number >= _END_OF_LONG:
+                break
+            return number, pos
+    raise BadRecord("a number in it is longer than 64 bits")
+
+
+def single(value: float) -> float:
+    """Return the nearest number that a float of 32 bits can be."""
+    rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
+    return rounded
+
+
+_GIVEN: Final[dict[str, object]] = {
+    "varint": varint,
+    "single": single,
+    "unpack_float": _FLOAT.unpack_from,
+    "unpack_double": struct.Struct("<d").unpack_from,
+    "from_bytes": int.from_bytes,
+    "Decimal": decimal.Decimal,
+    "EXACT": EXACT,
+    "BadRecord": BadRecord,
+}
+
+
+class Names:
+    """The objects that source refers to; nothing of a schema reaches source by another way."""
+
+    def __init__(self) -> None:
+        self.objects = dict(_GIVEN)
+
+    def name(self, value: object) -> str:
+        """Return how source calls that object."""
+        name = f"o{len(self.objects)}"
+        self.objects[name] = value
+        return name
+
+
+class Body:
+    """The lines of one function."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.lines: list[str] = []
+        self._depth = 0
+        self._variables = 0
+
+    def line(self, text: str) -> None:
+        """Add a line."""
+        self.lines.append("    " * self._depth + text)
+
+    @contextlib.contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Put the lines that follow below a head."""
+        self.line(head)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def variable(self) -> str:
+        """Return a local name that is not used yet."""
+        self._variables += 1
+        return f"v{self._variables}"
+
+    def refuse(self, reason: str) -> None:
+        """End the record here."""
+        self.line(f"raise BadRecord({self.names.name(reason)})")
+
+    def refuse_if(self, condition: str, reason: str) -> None:
+        """End the record where the condition holds."""
+        with self.block(f"if {condition}:"):
+            self.refuse(reason)
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the function with these lines."""
+        return function(name, ARGUMENTS, self.lines, self.names.objects)
+
+
+def read_unsigned(body: Body) -> str:
+    """Read a number as it stands, its sign in the lowest bit; return its variable."""
+    number = body.variable()
+    body.line(f"{number} = buf[pos]")
+    body.line("pos += 1")
+    with body.block(f"if {number} > 127:"):
+        body.line(f"{number}, pos = varint(buf, pos, {number})")
+    return number
+
+
+def read_long(body: Body, target: str) -> None:
+    """Read a number into the target."""
+    number = read_unsigned(body)
+    body.line(f"{target} = ({number} >> 1) ^ -({number} & 1)")
+
+
+def pass_over(body: Body, size: str, path: str) -> None:
+    """Move on by so many bytes, if there are so many."""
+    body.line(f"pos += {size}")
+    body.refuse_if("pos > end", f"{path} is longer than the value it is in")
+
+
+def pass_over_counted(body: Body, path: str) -> str:
+    """Move on over bytes with their length before them; return the variable of their start."""
+    number, start = read_unsigned(body), body.variable()
+    body.refuse_if(f"{number} & 1", f"{path} has a length below zero")
+    body.line(f"{start} = pos")
+    pass_over(body, f"{number} >> 1", path)
+    return start
