@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.config.kinds import check_workspace_file, examine
 from headrace.config.sheet import Known
-from tests.unit.config.workspaces import APP, HEADRACE, LAKE_TABLE, STREAM, Files
+from tests.unit.config.workspaces import APP, FULL_STREAM, HEADRACE, LAKE_TABLE, STREAM, Files
 
 if TYPE_CHECKING:
     from headrace.config.document import Document
@@ -57,7 +57,7 @@ def test_any_bytes_are_a_workspace_or_have_problems(files: Files, content: bytes
 
 
 @SAME_FILES
-@given(data=st.data(), text=st.sampled_from([HEADRACE, STREAM, LAKE_TABLE, APP]))
+@given(data=st.data(), text=st.sampled_from([HEADRACE, STREAM, FULL_STREAM, LAKE_TABLE, APP]))
 def test_a_damaged_file_is_sound_or_has_problems(
     files: Files, data: st.DataObject, text: str
 ) -> None:

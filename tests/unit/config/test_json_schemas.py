@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.unit.config.workspaces import APP, HEADRACE, LAKE_TABLE, STREAM
+from tests.unit.config.workspaces import APP, FULL_STREAM, HEADRACE, LAKE_TABLE, STREAM
 from tools.write_json_schemas import FOLDER, MODELS, schema_text
 
 if TYPE_CHECKING:
@@ -21,7 +21,13 @@ def test_json_schemas_are_current(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "example"),
-    [("headrace", HEADRACE), ("stream", STREAM), ("lake_table", LAKE_TABLE), ("app", APP)],
+    [
+        ("headrace", HEADRACE),
+        ("stream", STREAM),
+        ("stream", FULL_STREAM),
+        ("lake_table", LAKE_TABLE),
+        ("app", APP),
+    ],
 )
 def test_the_examples_fit_their_json_schemas(name: str, example: str) -> None:
     schema = MODELS[name].model_json_schema()

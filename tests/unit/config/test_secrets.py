@@ -98,6 +98,26 @@ transform: {python: "${PW}", sql: "${PW}", sql_file: "${PW}"}
 watermarks: {a: {column: "${PW}", delay: "${PW}"}}
 sink: {type: iceberg, catalog: "${PW}", database: ["${PW}"], table: "${PW}", mode: "${PW}"}
 """,
+    "streams/more.yaml": """\
+kind: stream
+name: more
+source: {type: kafka, cluster: fronting, topic: t, format: json, schema: schemas/playback.avsc, on_data_loss: "${PW}", registry: {url: "${PW}"}}
+hygiene:
+  required: {columns: ["${PW}", "__metadata__.${PW}", "event_id.${PW}"], on_bad_record: "${PW}"}
+  ranges: {event_ts: {min: "${PW}", max: "2${PW}"}, user_id: {min: "${PW}"}}
+  max_future_skew: {limit: "5${PW}"}
+  max_size: "5${PW}"
+  coerce: ["${PW}", "event_ts"]
+  unknown_fields: "${PW}"
+  mask: {user_id: "${PW}", event_ts: {sha256: {salt: ["${PW}"]}}, country: {keep_first: "${PW}"}}
+outputs:
+  - {name: a, starting_offsets: "${PW}", project: ["event_id AS ${PW}"], sink: {type: kafka, cluster: consumer, topic: x, format: avro, schema: "${PW}", compression: "${PW}", registry: {url: "${PW}", subject: ["${PW}"]}}}
+  - {name: b, sink: {type: iceberg, catalog: "${PW}", database: d, table: t, partition_by: ["day(${PW})"], target_file_size: "1${PW}"}}
+  - {name: c, sink: {type: search, url: "${PW}", index: "A ${PW}", id: "${PW}", batch_rows: "${PW}"}}
+  - {name: d, sink: {type: stream, stream: "${PW}", key: "${PW}"}}
+  - {name: e, sink: {type: stream, stream: "../${PW}.avsc"}}
+overrides: {eu: {source: {starting_offsets: "${PW}"}, resources: {memory: "${PW}", cores: "${PW}"}, region: ["${PW}"]}}
+""",
     "streams/kind.yaml": 'kind: "${PW}"\nname: x\n',
 }
 
@@ -105,8 +125,10 @@ sink: {type: iceberg, catalog: "${PW}", database: ["${PW}"], table: "${PW}", mod
 def test_no_mistake_makes_a_secret_visible(files: Files) -> None:
     for name, text in LEAKS.items():
         files.write(name, text)
+    # A file of that name, so that it is said that it is no stream.
+    files.write(f"{PASSWORD}.avsc", "{}")
     said = "\n".join(files.problems())
-    assert len(files.problems()) > 50
+    assert len(files.problems()) > 80
     assert PASSWORD not in said
     # nor a part of it, as a unit or a suggestion would be
     assert "hunter" not in said

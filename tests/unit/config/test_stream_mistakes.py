@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from headrace.config.hygiene import MaskWith
+from headrace.config.load import load_stream, load_workspace
+from headrace.config.secret import Secret
+from headrace.config.sinks import SearchSink, StreamSink, TableSink, TopicSink
+from tests.unit.config.workspaces import FULL_STREAM
 
 if TYPE_CHECKING:
     from tests.unit.config.workspaces import Files
@@ -240,6 +247,45 @@ def test_every_mistake_is_told_at_its_place(files: Files) -> None:
 def test_rules_of_both_forms_and_every_sink_are_sound(files: Files, sink: str) -> None:
     write(files, sink, SOUND_HYGIENE)
     assert files.problems() == []
+
+
+def test_a_stream_with_every_key_is_sound(files: Files) -> None:
+    files.write("streams/full.yaml", FULL_STREAM)
+    assert files.problems() == []
+    loaded = load_stream(Path("streams/full.yaml"), load_workspace())
+    assert loaded.config.source.registry_url == Secret("http://registry:8081")
+    assert isinstance(loaded.config.hygiene.mask["user_id"], MaskWith)
+    avro, lake, search, target = (output.sink for output in loaded.config.outputs)
+    assert isinstance(avro, TopicSink)
+    assert (avro.subject, avro.compression) == ("full", "zstd")
+    assert isinstance(lake, TableSink)
+    assert (lake.identifier, lake.target_file_size) == ("lake.d.full", 64 * 2**20)
+    assert isinstance(search, SearchSink)
+    assert search.id_column == "event_id"
+    assert isinstance(target, StreamSink)
+    assert loaded.sink_schemas == {}
+
+
+def test_the_schema_that_an_output_names_is_loaded(files: Files) -> None:
+    sink = KAFKA.replace("json", "avro, schema: schemas/events.avsc, registry: {url: 'http://r'}")
+    write(files, sink)
+    loaded = load_stream(Path("streams/events.yaml"), load_workspace())
+    assert loaded.sink_schemas == {"all": loaded.schema}
+    (output,) = loaded.config.outputs
+    assert isinstance(output.sink, TopicSink)
+    assert output.sink.subject == "out-value"
+
+
+def test_bad_records_have_no_topic_only_where_no_rule_sends_them_there(files: Files) -> None:
+    for on_bad, own, topic in (
+        ("drop", "drop", None),
+        ("drop", "quarantine", "events.quarantine"),
+        ("quarantine", "drop", "events.quarantine"),
+    ):
+        rule = f"{{position_ms: {{min: 0, on_bad_record: {own}}}}}"
+        write(files, hygiene=f"hygiene: {{ranges: {rule}, on_bad_record: {on_bad}}}\n")
+        quarantine = load_stream(Path("streams/events.yaml"), load_workspace()).config.quarantine
+        assert (quarantine.topic if quarantine else None) == topic
 
 
 def test_what_is_said_about_registries(files: Files) -> None:

@@ -36,6 +36,52 @@ outputs:
     sink: {type: kafka, cluster: consumer, topic: playback_starts, format: json, key: user_id}
 overrides: {}                        # by deployment: source, spark conf, trigger
 """
+FULL_STREAM = """\
+kind: stream
+name: full
+source:
+  type: kafka
+  cluster: fronting
+  topic: full
+  format: avro
+  schema: schemas/playback.avsc
+  registry: {url: "http://registry:8081"}
+  on_data_loss: skip
+hygiene:
+  required: {columns: [event_id, event_ts], on_bad_record: drop}
+  ranges:
+    event_ts: {min: "2020-01-01", max: "2030-01-01T00:00:00Z", on_bad_record: drop}
+  max_future_skew: {limit: 10min, on_bad_record: drop}
+  max_size: {limit: 1MiB, on_bad_record: fail}
+  mask: {user_id: {sha256: {salt: "${SALT:pepper}"}}, title_id: redact, country: {keep_first: 1}}
+outputs:
+  - name: avro
+    starting_offsets: latest
+    sink:
+      type: kafka
+      cluster: consumer
+      topic: full_avro
+      format: avro
+      registry: {url: "http://registry:8081", subject: full}
+      compression: zstd
+      key: user_id
+  - name: lake
+    project: ["*", "event_ts > timestamp'2026-01-01' AS is_new"]
+    sink: {type: iceberg, catalog: lake, database: d, table: full, partition_by: [day(event_ts), is_new], target_file_size: 64MiB}
+  - name: search
+    sink: {type: search, url: "http://elastic:9200", index: full, id: event_id, batch_rows: 500}
+  - name: stream
+    sink: {type: stream, stream: playback.yaml, key: user_id}
+isolation: stream
+trigger: 5s
+overrides:
+  eu-west-1:
+    source: {cluster: consumer, topic: full_eu, starting_offsets: latest}
+    region: eu-west-1
+    trigger: 10s
+    spark: {conf: {spark.sql.shuffle.partitions: 8}}
+    resources: {memory: 4GiB, cores: 2}
+"""
 LAKE_TABLE = """\
 kind: lake_table
 name: playback_starts
