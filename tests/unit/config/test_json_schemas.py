@@ -35,6 +35,21 @@ def test_the_examples_fit_their_json_schemas(name: str, example: str) -> None:
     assert list(_misfits(data, schema, schema["$defs"], "")) == []
 
 
+def test_the_examples_of_the_documentation_fit() -> None:
+    documentation = (FOLDER.parents[2] / "docs/files.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", documentation, re.DOTALL)
+    wholes = [YAML(typ="safe", pure=True).load(one) for one in blocks]
+    parts = {key: value for whole in wholes for key, value in whole.items()}
+    assert {"clusters", "hygiene", "overrides"} <= set(parts)
+    examples = {"headrace": [key for key in parts if key not in {"hygiene", "overrides"}]}
+    examples |= {"stream": ["hygiene", "overrides"]}
+    for name, keys in examples.items():
+        schema = MODELS[name].model_json_schema()
+        misfits = _misfits({key: parts[key] for key in keys}, schema, schema["$defs"], "")
+        missing = {f"/{key}" for key in schema.get("required", ())}
+        assert set(misfits) <= missing
+
+
 def test_a_misfit_is_seen() -> None:
     schema = MODELS["lake_table"].model_json_schema()
     data = YAML(typ="safe", pure=True).load(LAKE_TABLE)
