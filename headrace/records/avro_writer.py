@@ -88,6 +88,8 @@ def _bad(field: Field, value: object, error: Exception) -> BadRecord:
         reason = f"{field.name} is missing"
     elif isinstance(error, BadRecord):
         reason = f"{field.name} is {error.reason}"
+    elif isinstance(field.type, Enumeration):
+        reason = f"{field.name} is none of the symbols of {field.type.name}"
     else:
         reason = f"{field.name} is no {_called(field.type)}"
     return BadRecord(reason, kind="schema")
