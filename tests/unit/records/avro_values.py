@@ -7,9 +7,11 @@ import decimal
 import io
 import json
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import fastavro
+from hypothesis import strategies as st
 
 from headrace.config.secret import Secret
 from headrace.records.avro_reader import AvroReader
@@ -17,9 +19,11 @@ from headrace.records.rows import attribute, row_class
 from headrace.registry.address import RegistryAddress
 from headrace.registry.client import Registry
 from headrace.schema.avro import to_avro
-from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
+from headrace.schema.model import Array, Decimal, Enumeration, Field, Fixed, Map, Primitive, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.schema.model import Type
     from tests.registry_server import RegistryServer
 
@@ -131,3 +135,53 @@ def _is_primitive(kind: Primitive, value: object) -> bool:
         Primitive.BYTES: bytes,
     }
     return type(value) is types.get(kind, str)
+
+
+@st.composite
+def evolved(draw: st.DrawFn, writer: Record, value: Any) -> tuple[Record, dict[str, Any]]:  # noqa: ANN401 - JSON
+    """Return another schema that the record can be read as, and the value it then has."""
+    fields, expected = [], {}
+    for number, field in enumerate(draw(st.permutations(writer.fields))):
+        change = draw(st.sampled_from(_CHANGES))
+        changed, after = change(replace(field, default=None, aliases=()), number)
+        if changed is not None:
+            fields.append(changed)
+            expected[changed.name] = None if value[field.name] is None else after(value[field.name])
+    fields.append(Field("added", Primitive.LONG, nullable=True, default="null"))
+    expected["added"] = None
+    return replace(writer, fields=tuple(fields)), expected
+
+
+Change = tuple[Field | None, "Callable[[Any], Any]"]
+
+
+def _kept(field: Field, _: int) -> Change:
+    return field, lambda value: value
+
+
+def _dropped(_: Field, __: int) -> Change:
+    return None, lambda value: value
+
+
+def _renamed(field: Field, number: int) -> Change:
+    return replace(field, name=f"Renamed{number}", aliases=(field.name,)), lambda value: value
+
+
+def _nullable(field: Field, _: int) -> Change:
+    return replace(field, nullable=True, null_last=not field.null_last), lambda value: value
+
+
+def _promoted(field: Field, number: int) -> Change:
+    wider: dict[object, tuple[Primitive, Callable[[Any], Any]]] = {
+        Primitive.INT: (Primitive.LONG, int),
+        Primitive.LONG: (Primitive.DOUBLE, float),
+        Primitive.FLOAT: (Primitive.DOUBLE, float),
+        Primitive.STRING: (Primitive.BYTES, str.encode),
+    }
+    if isinstance(field.type, Enumeration) or field.type not in wider:
+        return _kept(field, number)
+    kind, after = wider[field.type]
+    return replace(field, type=kind), after
+
+
+_CHANGES = (_kept, _dropped, _renamed, _nullable, _promoted)

@@ -131,10 +131,10 @@ _SECOND = 1_000_000
 )
 def test_times(
     registry_server: RegistryServer,
-    writer: Any,
+    writer: Any,  # noqa: ANN401 - JSON
     number: int,
     reader: str,
-    expected: int,  # noqa: ANN401 - JSON
+    expected: int,
 ) -> None:
     plain = writer["type"] if isinstance(writer, dict) else writer
     underlying = "int" if reader in {"date", "time-millis"} else "long"
