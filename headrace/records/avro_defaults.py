@@ -10,6 +10,7 @@ import msgspec
 
 from headrace.records.avro_source import EXACT, Names, single
 from headrace.records.rows import attribute, row_class
+from headrace.records.times import DAY_S, FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, SECOND_US
 from headrace.schema.avro_words import is_integer
 from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
 from headrace.schema.refused import SchemaRefused
@@ -20,10 +21,20 @@ if TYPE_CHECKING:
 
     from headrace.schema.model import Field, Type
 
-_IN_MICROSECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
-_OF_BYTES: Final = (Primitive.BYTES,)
+_IN_MILLISECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
 _OF_TEXT: Final = (Primitive.STRING, Primitive.UUID)
 _FLOATING: Final = (Primitive.FLOAT, Primitive.DOUBLE)
+_DAY_US: Final = DAY_S * SECOND_US
+_LIMITS: Final = {
+    Primitive.INT: (-(2**31), 2**31 - 1),
+    Primitive.LONG: (-(2**63), 2**63 - 1),
+    Primitive.DATE: (FIRST_DAY, LAST_DAY),
+    Primitive.TIME_MILLIS: (0, _DAY_US // 1000 - 1),
+    Primitive.TIME_MICROS: (0, _DAY_US - 1),
+    **dict.fromkeys(_IN_MILLISECONDS, (FIRST_US // 1000, LAST_US // 1000)),
+    Primitive.TIMESTAMP_MICROS: (FIRST_US, LAST_US),
+    Primitive.LOCAL_TIMESTAMP_MICROS: (FIRST_US, LAST_US),
+}
 
 
 def default_source(field: Field, path: str, names: Names) -> str:
@@ -86,7 +97,7 @@ def _of_bytes(kind: Fixed | Decimal, value: bytes) -> object:
 
 
 def _primitive(kind: Primitive, value: object) -> object:
-    if isinstance(value, str) and kind in _OF_BYTES:
+    if isinstance(value, str) and kind is Primitive.BYTES:
         return value.encode("latin-1")
     if isinstance(value, str) and kind in _OF_TEXT:
         return value
@@ -94,9 +105,10 @@ def _primitive(kind: Primitive, value: object) -> object:
         return value
     if kind in _FLOATING and (is_integer(value) or isinstance(value, float)):
         return single(float(value)) if kind is Primitive.FLOAT else float(value)
-    if not is_integer(value) or kind in {*_OF_BYTES, *_OF_TEXT, Primitive.BOOLEAN, *_FLOATING}:
+    least, most = _LIMITS.get(kind, (0, -1))
+    if not is_integer(value) or not least <= value <= most:
         raise ValueError(value)
-    return value * 1000 if kind in _IN_MICROSECONDS else value
+    return value * 1000 if kind in _IN_MILLISECONDS else value
 
 
 def _fresh(value: object, names: Names) -> str:

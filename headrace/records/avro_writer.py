@@ -30,7 +30,7 @@ _WRONG: Final = (
     decimal.DecimalException,
     BadRecord,
 )
-_IN_MICROSECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
+_IN_MILLISECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
 _PLAIN: Final = {
     "int": "int_bytes",
     "long": "long_bytes",
@@ -160,6 +160,6 @@ class _Source:
 def _primitive(kind: Primitive, value: str) -> str:
     if kind is Primitive.BOOLEAN:
         return f"BOOLEANS[{value}]"
-    if kind in _IN_MICROSECONDS:
+    if kind in _IN_MILLISECONDS:
         return f"long_bytes({value} // 1000)"
     return f"{_PLAIN[LOGICAL.get(kind, kind).value]}({value})"

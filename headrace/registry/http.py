@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import urllib.request
 from typing import TYPE_CHECKING, Final
 from urllib.error import HTTPError, URLError
@@ -97,7 +98,7 @@ def _answer(request: urllib.request.Request) -> dict[str, object]:
             raise _refusal(error.code, _body(error)) from None
     except URLError as error:
         raise _TryAgain(_reason(error.reason)) from None
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise _TryAgain(_reason(error)) from None
 
 
@@ -141,5 +142,8 @@ def _foreign(status: int) -> Terminal:
 
 def _reason(error: object) -> str:
     """Return the system's words; a whole exception may say where the question went."""
+    if isinstance(error, ssl.SSLError):
+        # Its words name the host.
+        return f"TLS: {error.reason or 'no connection'}"
     words = getattr(error, "strerror", None)
     return words if isinstance(words, str) else type(error).__name__

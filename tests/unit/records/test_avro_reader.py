@@ -205,12 +205,28 @@ def test_a_type_within_itself_is_passed_over_as_deep_as_can_be(
     assert deep == "it holds records in records, deeper than can be read"
 
 
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        ("long", "seven"),
+        ("int", 2**31),
+        ("long", True),
+        ("string", 7),
+        ("bytes", "\u0100"),
+        (SYMBOLS, "c"),
+        ({"type": "fixed", "name": "F", "size": 2}, "abc"),
+        ({"type": "array", "items": "long"}, [None]),
+        (logical("bytes", "decimal", precision=1, scale=0), "\u000a"),
+        (logical("int", "time-millis"), -1),
+        (logical("long", "timestamp-micros"), 2**62),
+    ],
+)
 def test_a_default_that_is_no_value_is_told_before_any_record(
-    registry_server: RegistryServer,
+    registry_server: RegistryServer, kind: object, default: object
 ) -> None:
-    inner = of("long", name="Inner")
-    inner["fields"][0]["default"] = "seven"
-    with pytest.raises(SchemaRefused, match=r"E.x.x: its default \"seven\" is no value"):
+    inner = of(kind, name="Inner")
+    inner["fields"][0]["default"] = default
+    with pytest.raises(SchemaRefused, match=r"E.x.x: its default .* is no value of its type"):
         reader_of(registry_server, parse_avro(of(inner)))
 
 

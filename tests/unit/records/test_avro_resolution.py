@@ -185,6 +185,8 @@ def test_a_decimals_precision_may_change(registry_server: RegistryServer) -> Non
         (of(enum("a", name="L")), of(enum("a")), "x is the enum tv.L, not tv.K"),
         (of(fixed(3)), of(fixed(2)), "x has 3 bytes, not 2"),
         (of(fixed(2, "G")), of(fixed(2)), "x is the fixed tv.G, not tv.F"),
+        (of("string"), of(decimal_(5, 2)), "x is string, not decimal"),
+        (of(decimal_(5, 2)), of("string"), "x is decimal, not string"),
         (of(decimal_(5, 1)), of(decimal_(5, 2)), "x has the scale 1, not 2"),
         (record(name="Other"), of("int", default=1), "it is record Other, not tv.E (an alias"),
         (

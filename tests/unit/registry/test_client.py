@@ -257,3 +257,10 @@ def test_what_is_no_url_is_told_without_it(url: str) -> None:
 def test_a_guid_that_the_registry_does_not_know(registry_server: RegistryServer) -> None:
     with pytest.raises(UnknownSchema, match="is not in the registry"):
         registry(registry_server).schema_by_guid(UUID(int=7))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9", "no.such.host.invalid", "a..b"])
+def test_a_host_that_cannot_be_reached_is_a_silent_registry(host: str) -> None:
+    with pytest.raises(RegistrySilent) as raised:
+        Registry(RegistryAddress(Secret(f"https://{host}"))).schema_by_id(1)
+    assert host not in str(raised.value)
