@@ -1,0 +1,188 @@
+"""CAST between the types of one value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from headrace.expressions.lane import run_moments, run_numbers
+from headrace.expressions.lane.arithmetic import LIMITS
+from headrace.expressions.lane.coerce import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    LOCAL,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    WHOLE,
+    date_literal,
+    micros_literal,
+    widened,
+)
+from headrace.expressions.lane.nodes import Refused
+from headrace.expressions.lane.value import Value, lift, literal_of, name_of, need
+from headrace.schema.model import Primitive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headrace.expressions.lane.value import Kind, Scope
+
+
+NAMES: Final = {
+    "int": INT,
+    "integer": INT,
+    "bigint": LONG,
+    "long": LONG,
+    "double": DOUBLE,
+    "boolean": BOOLEAN,
+    "string": STRING,
+    "binary": BYTES,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ltz": TIMESTAMP,
+    "timestamp_ntz": LOCAL,
+}
+_MOMENTS: Final = (TIMESTAMP, LOCAL)
+
+
+def cast(scope: Scope, value: Value, name: str) -> Value:
+    """Compile CAST; a name that is no type's is refused."""
+    kind = NAMES.get(name)
+    if kind is None:
+        raise Refused(f"a cast to {name}")
+    if value.kind is None:
+        return Value("None", kind, nullable=True, literal=None)
+    if value.kind is kind:
+        return value if value.type is kind else lift(scope, [value], kind, lambda x: x)
+    if kind in WHOLE:
+        return _to_whole(scope, value, kind)
+    return _TO[kind](scope, value)
+
+
+def typed_literal(scope: Scope, name: str, text: Value) -> Value:
+    """Compile DATE '…' and TIMESTAMP '…'."""
+    return replace(cast(scope, text, name), declared=False)
+
+
+def _refused(value: Value, kind: Kind) -> Refused:
+    return Refused(f"a cast of {name_of(value.kind)} to {name_of(kind)}")
+
+
+def _to_whole(scope: Scope, value: Value, kind: Primitive) -> Value:
+    lowest, largest, name = LIMITS[kind]
+    is_moment = value.kind is TIMESTAMP
+    limits = f"{lowest}, {largest}, {name!r}"
+    match value.kind:
+        case Primitive.BOOLEAN:
+            return lift(scope, [value], kind, lambda x: f"int({x})")
+        case Primitive.INT:
+            return widened(scope, value, kind)
+        case Primitive.LONG:
+            function: Callable[..., int] = run_numbers.whole_in
+        case Primitive.DOUBLE:
+            function = run_numbers.whole_of_double
+        case Primitive.STRING:
+            function = run_numbers.whole_of_text
+        case Primitive.TIMESTAMP_MICROS:
+            value = lift(scope, [value], LONG, lambda x: f"{x} // 1000000")
+            if kind is LONG:
+                return value
+            function = run_numbers.whole_in
+        case _:
+            raise _refused(value, kind)
+    build = f"{scope.helper(function)}({{}}, {limits})".format
+    declared = function is not run_numbers.whole_in or is_moment
+    return lift(scope, [value], kind, build, fails=True, declared=declared)
+
+
+def _to_double(scope: Scope, value: Value) -> Value:
+    if value.kind is BOOLEAN:
+        return lift(scope, [value], DOUBLE, lambda x: f"float({x})")
+    if value.kind in {STRING, DATE, TIMESTAMP, LOCAL, BYTES}:
+        raise _refused(value, DOUBLE)
+    return widened(scope, value, DOUBLE)
+
+
+def _to_boolean(scope: Scope, value: Value) -> Value:
+    if value.kind in {INT, LONG, DOUBLE}:
+        return lift(scope, [value], BOOLEAN, lambda x: f"{x} != 0")
+    if value.kind is not STRING:
+        raise _refused(value, BOOLEAN)
+    name = scope.helper(run_numbers.boolean_of_text)
+    return lift(scope, [value], BOOLEAN, lambda x: f"{name}({x})", fails=True, declared=True)
+
+
+def as_text(scope: Scope, value: Value) -> Value:
+    """Return a value as text, as concat() and a cast to string do it."""
+    functions: dict[Kind, Callable[..., str]] = {
+        INT: str,
+        LONG: str,
+        BOOLEAN: run_numbers.boolean_text,
+        DATE: run_moments.date_text,
+        TIMESTAMP: run_moments.timestamp_text,
+        LOCAL: run_moments.timestamp_text,
+    }
+    if value.kind is STRING:
+        return value
+    if value.kind not in functions:
+        raise _refused(value, STRING)
+    function = functions[value.kind]
+    name = "str" if function is str else scope.helper(function)
+    return lift(scope, [value], STRING, lambda x: f"{name}({x})")
+
+
+def as_bytes(scope: Scope, value: Value, what: str) -> Value:
+    """Return a text or bytes as bytes."""
+    if need(value, [STRING, BYTES], what).kind is BYTES:
+        return value
+    return lift(scope, [value], BYTES, lambda x: f"{x}.encode()")
+
+
+def _to_bytes(scope: Scope, value: Value) -> Value:
+    return as_bytes(scope, value, "a cast to binary")
+
+
+def _to_date(scope: Scope, value: Value) -> Value:
+    if value.kind in _MOMENTS:
+        build = f"{{}} // {run_moments.DAY_US}".format
+        return lift(scope, [value], DATE, build, declared=value.kind is LOCAL)
+    if value.kind is STRING and value.is_literal:
+        return replace(literal_of(scope, date_literal(value.literal), DATE), declared=True)
+    raise _refused(value, DATE)
+
+
+def _to_timestamp(scope: Scope, value: Value) -> Value:
+    if value.kind in WHOLE:
+        name = scope.helper(run_moments.micros_clamped)
+        return lift(scope, [value], TIMESTAMP, lambda x: f"{name}({x})")
+    return _to_moment(scope, value, TIMESTAMP)
+
+
+def _to_local(scope: Scope, value: Value) -> Value:
+    return _to_moment(scope, value, LOCAL)
+
+
+def _to_moment(scope: Scope, value: Value, kind: Primitive) -> Value:
+    if value.kind in _MOMENTS:
+        # The session's time zone is UTC: a wall clock shows the same.
+        return lift(scope, [value], kind, lambda x: x)
+    if value.kind is DATE:
+        return widened(scope, value, kind)
+    if value.kind is STRING and value.is_literal:
+        return replace(literal_of(scope, micros_literal(value.literal), kind), declared=True)
+    raise _refused(value, kind)
+
+
+_TO: Final[Mapping[Kind, Callable[[Scope, Value], Value]]] = {
+    DOUBLE: _to_double,
+    BOOLEAN: _to_boolean,
+    STRING: as_text,
+    BYTES: _to_bytes,
+    DATE: _to_date,
+    TIMESTAMP: _to_timestamp,
+    LOCAL: _to_local,
+}

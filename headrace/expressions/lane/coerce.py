@@ -1,0 +1,151 @@
+"""What Spark casts without being asked, in its ANSI mode."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from headrace.expressions.lane.nodes import Refused
+from headrace.expressions.lane.run_moments import date_of_text, micros_of_text, start_of_day
+from headrace.expressions.lane.value import NULL, Value, lift, literal_of, name_of
+from headrace.schema.model import Decimal, Primitive
+
+if TYPE_CHECKING:
+    import decimal
+    from collections.abc import Iterable, Sequence
+
+    from headrace.expressions.lane.value import Kind, Scope
+
+INT: Final = Primitive.INT
+LONG: Final = Primitive.LONG
+DOUBLE: Final = Primitive.DOUBLE
+STRING: Final = Primitive.STRING
+BOOLEAN: Final = Primitive.BOOLEAN
+BYTES: Final = Primitive.BYTES
+DATE: Final = Primitive.DATE
+TIMESTAMP: Final = Primitive.TIMESTAMP_MICROS
+LOCAL: Final = Primitive.LOCAL_TIMESTAMP_MICROS
+NUMBERS: Final = (INT, LONG, DOUBLE)
+WHOLE: Final = (INT, LONG)
+_SIMPLE: Final = frozenset(
+    [INT, LONG, DOUBLE, STRING, BOOLEAN, BYTES, DATE, TIMESTAMP, LOCAL, Primitive.FLOAT]
+)
+_WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def common_kind(values: Iterable[Value], what: str) -> Kind:
+    """Return the one kind that all values have or are widened to; None where all are NULL."""
+    kinds = {one.kind for one in values} - {None}
+    if not kinds:
+        return None
+    if len(kinds) == 1:
+        return kinds.pop()
+    if kinds <= {INT, LONG}:
+        return LONG
+    if kinds <= {INT, LONG, DOUBLE} or (DOUBLE in kinds and _only_decimals(kinds)):
+        return DOUBLE
+    raise Refused(f"{what} of {' and '.join(sorted(name_of(kind) for kind in kinds))}")
+
+
+def _only_decimals(kinds: Iterable[Kind]) -> bool:
+    return all(kind in NUMBERS or isinstance(kind, Decimal) for kind in kinds)
+
+
+def _as_decimal(value: Value) -> Value:
+    # Spark makes an int that is known a decimal of its own digits, which might have no room.
+    return replace(value, declared=value.declared or (value.is_literal and value.kind in WHOLE))
+
+
+def _are_exact(kinds: Iterable[Kind]) -> bool:
+    return all(kind in WHOLE or isinstance(kind, Decimal) or kind is None for kind in kinds)
+
+
+def is_simple(kind: Kind) -> bool:
+    """Whether a kind is compared and held as one value."""
+    return kind in _SIMPLE or isinstance(kind, Decimal)
+
+
+def widened(scope: Scope, value: Value, kind: Kind) -> Value:
+    """Return the value as one of a wider kind, as Spark would cast it."""
+    if value.kind == kind or kind is None:
+        return value
+    if value.kind is None:
+        return replace(NULL, type=kind)
+    if kind is LONG and value.kind is INT:
+        return replace(value, type=LONG)
+    if kind is DOUBLE and (value.kind in WHOLE or isinstance(value.kind, Decimal)):
+        if value.is_literal:
+            return literal_of(scope, float(value.literal), DOUBLE)
+        return lift(scope, [value], DOUBLE, lambda x: f"float({x})")
+    if kind in {TIMESTAMP, LOCAL} and value.kind is DATE:
+        days = scope.helper(start_of_day)
+        return lift(scope, [value], kind, lambda x: f"{days}({x})", fails=True)
+    raise Refused(f"{name_of(value.kind)} as {name_of(kind)}")
+
+
+def alike(scope: Scope, values: Sequence[Value], what: str) -> tuple[list[Value], Kind]:
+    """Return values as their common kind, where they are results: IF, COALESCE and the like."""
+    kind = common_kind(values, what)
+    return [widened(scope, one, kind) for one in values], kind
+
+
+def comparable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value, Kind]:
+    """Return two values as the kind in which Spark compares them; numbers may stay decimals."""
+    left, right = _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
+    kinds = {left.kind, right.kind}
+    if any(isinstance(kind, Decimal) for kind in kinds) and _are_exact(kinds):
+        # Python compares an int with a Decimal exactly, and Spark widens both without loss.
+        return _as_decimal(left), _as_decimal(right), Decimal(38, 0)
+    if kinds in ({DATE, TIMESTAMP}, {DATE, LOCAL}):
+        kind: Kind = TIMESTAMP if TIMESTAMP in kinds else LOCAL
+    else:
+        kind = common_kind((left, right), "a comparison")
+    if kind is not None and (not is_simple(kind) or kind is Primitive.FLOAT):
+        raise Refused(f"a comparison of {name_of(kind)}")
+    return widened(scope, left, kind), widened(scope, right, kind), kind
+
+
+def _text_as(scope: Scope, value: Value, other: Kind) -> Value:
+    """Return a known text as what it is compared with."""
+    if value.kind is not STRING or other in {STRING, None} or not value.is_literal:
+        return value
+    return replace(_read_as(scope, value.literal, other), declared=True)
+
+
+def _read_as(scope: Scope, text: str, other: Kind) -> Value:
+    if other in WHOLE and _WHOLE_TEXT.fullmatch(text):
+        return literal_of(scope, int(text), LONG)
+    if other is DOUBLE and _NUMBER_TEXT.fullmatch(text):
+        return literal_of(scope, float(text), DOUBLE)
+    if other is DATE:
+        return literal_of(scope, date_literal(text), DATE)
+    if other in {TIMESTAMP, LOCAL}:
+        return literal_of(scope, micros_literal(text), _TIMES[other])
+    raise Refused(f"a text compared with {name_of(other)}")
+
+
+_TIMES: Final = {TIMESTAMP: TIMESTAMP, LOCAL: LOCAL}
+
+
+def date_literal(text: str) -> int:
+    """Return the days of a known text that can be read in one way alone."""
+    days = date_of_text(text)
+    if days is None:
+        raise Refused(f"the date '{text}'")
+    return days
+
+
+def micros_literal(text: str) -> int:
+    """Return the microseconds of a known text that can be read in one way alone."""
+    micros = micros_of_text(text)
+    if micros is None:
+        raise Refused(f"the timestamp '{text}'")
+    return micros
+
+
+def decimal_type(value: decimal.Decimal) -> Decimal:
+    """Return the type of a decimal literal."""
+    scale = -int(value.as_tuple().exponent)
+    return Decimal(max(len(value.as_tuple().digits), scale, 1), scale)

@@ -1,0 +1,92 @@
+"""From an expression to Python that means the same, or to the reason why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from headrace.expressions.lane.coerce import BOOLEAN
+from headrace.expressions.lane.nodes import Refused
+from headrace.expressions.lane.parse import parse
+from headrace.expressions.lane.tree import Tree
+from headrace.expressions.lane.undefined import Undefined
+from headrace.expressions.lane.value import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import CodeType
+
+    from headrace.expressions.lane.value import Value
+    from headrace.schema.model import Record, Type
+
+__all__ = ["Compiled", "NotCompiled", "Undefined", "compile_expression", "compile_filter"]
+
+_BUILTINS: Final = MappingProxyType(
+    {"abs": abs, "float": float, "int": int, "len": len, "str": str}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An expression as Python source over the record `r`.
+
+    `constants` are the global names that the source uses; one name means the same in every
+    expression. `metadata` are the fields of `__metadata__` that it reads, as `m_` and their name.
+    """
+
+    source: str
+    type: Type
+    nullable: bool
+    constants: Mapping[str, object]
+    metadata: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompiled:
+    """An expression that Spark has to evaluate, and why, as a phrase for users."""
+
+    reason: str
+
+
+def compile_expression(text: str, schema: Record) -> Compiled | NotCompiled:
+    """Compile a column of a projection."""
+    return _compiled(text, schema, lambda value: value.source)
+
+
+def compile_filter(text: str, schema: Record) -> Compiled | NotCompiled:
+    """Compile a filter: its source is truthy exactly where the filter is true."""
+    return _compiled(text, schema, _condition)
+
+
+def _condition(value: Value) -> str:
+    if value.kind is not BOOLEAN:
+        raise Refused(f"a filter of {name_of(value.kind)}")
+    return value.where_true
+
+
+def _compiled(
+    text: str, schema: Record, source_of: Callable[[Value], str]
+) -> Compiled | NotCompiled:
+    try:
+        tree = Tree(schema)
+        value, type_ = tree.typed(parse(text))
+        source = source_of(value)
+        # An honest end to what Python's own parser cannot take, such as a thousand parentheses.
+        code = compile(source, "<expression>", "eval")
+    except Refused as refused:
+        return NotCompiled(refused.reason)
+    except (RecursionError, MemoryError, SyntaxError):
+        return NotCompiled("it is nested too deep")
+    return Compiled(
+        source, type_, value.is_optional, _constants(code, tree.scope.constants), _metadata(code)
+    )
+
+
+def _constants(code: CodeType, known: Mapping[str, object]) -> Mapping[str, object]:
+    there = {**_BUILTINS, **known}
+    return MappingProxyType({name: there[name] for name in code.co_names if name in there})
+
+
+def _metadata(code: CodeType) -> frozenset[str]:
+    return frozenset(name[2:] for name in code.co_names if name.startswith("m_"))

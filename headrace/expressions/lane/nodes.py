@@ -1,0 +1,93 @@
+"""An expression as Spark's grammar reads it: nothing renamed, nothing simplified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import decimal
+
+
+class Refused(Exception):
+    """What cannot be compiled, as a phrase for users."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, a text, true, false or null. A long is told from an int by its size or its L."""
+
+    value: bool | int | float | str | decimal.Decimal | None
+    is_long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The first name of a column."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`of.name`."""
+
+    of: Node
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`of[index]`."""
+
+    of: Node
+    index: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-`, `+`, `~` or `not`."""
+
+    sign: str
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An operator between two values, `and` and `or` among them."""
+
+    sign: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, named in lower case; predicates and special syntax are calls too."""
+
+    name: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`CASE`, with the value after it where it has one."""
+
+    value: Node | None
+    branches: tuple[tuple[Node, Node], ...]
+    otherwise: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A conversion to a type of one word."""
+
+    operand: Node
+    to: str
+
+
+Node: TypeAlias = Literal | Name | Part | Item | Unary | Binary | Call | Case | Cast

@@ -1,0 +1,170 @@
+"""Numbers at run time as the JVM counts: two's complement, Java's remainder, Spark's NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from headrace.expressions.lane.undefined import Undefined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LONG_AS_DOUBLE: Final = 2.0**63
+LOWEST_LONG: Final = -(2**63)
+LARGEST_LONG: Final = 2**63 - 1
+
+
+def by_zero() -> Undefined:
+    """Return what a division by zero is."""
+    return Undefined("a division by zero")
+
+
+def double_equal(left: float, right: float) -> bool:
+    """Return whether two doubles are equal; NaN equals NaN."""
+    return left == right or (left != left and right != right)  # noqa: PLR0124 - the test for NaN
+
+
+def double_less(left: float, right: float) -> bool:
+    """Return whether one double is less than another; NaN is the largest."""
+    return left < right or (right != right and left == left)  # noqa: PLR0124 - as above
+
+
+def divide(left: float, right: float) -> float:
+    """Return a quotient of doubles."""
+    if right == 0:
+        raise by_zero()
+    return left / right
+
+
+def whole_quotient(left: int, right: int) -> int:
+    """Return a quotient of longs, rounded towards zero."""
+    if right == 0:
+        raise by_zero()
+    quotient = abs(left) // abs(right)
+    quotient = quotient if (left < 0) == (right < 0) else -quotient
+    if quotient > LARGEST_LONG:
+        raise Undefined("the result does not fit the type bigint")
+    return quotient
+
+
+def whole_remainder(left: int, right: int) -> int:
+    """Return the remainder, with the sign of the dividend."""
+    if right == 0:
+        raise by_zero()
+    rest = abs(left) % abs(right)
+    return -rest if left < 0 else rest
+
+
+def double_remainder(left: float, right: float) -> float:
+    """Return the remainder of doubles, with the sign of the dividend."""
+    if right == 0:
+        raise by_zero()
+    if math.isinf(left) or right != right:  # noqa: PLR0124 - the test for NaN
+        return math.nan
+    return math.fmod(left, right)
+
+
+def whole_modulus(left: int, right: int, lowest: int) -> int:
+    """Return pmod: the remainder, made positive by adding the divisor once, as Java adds."""
+    rest = whole_remainder(left, right)
+    if rest >= 0:
+        return rest
+    total = rest + right
+    return whole_remainder(total if total >= lowest else total - 2 * lowest, right)
+
+
+def whole_of_double(value: float, lowest: int, largest: int, name: str) -> int:
+    """Cast a double to an int or a long, cutting what is behind the point."""
+    if not (
+        math.isfinite(value) and _floor(value) <= float(largest) and _ceil(value) >= float(lowest)
+    ):
+        raise Undefined(f"{value!r} does not fit the type {name}")
+    return min(int(value), largest)
+
+
+def _floor(value: float) -> float:
+    return float(math.floor(value))
+
+
+def _ceil(value: float) -> float:
+    return float(math.ceil(value))
+
+
+def whole_in(value: int, lowest: int, largest: int, name: str) -> int:
+    """Return a whole number that has to lie within bounds."""
+    if not lowest <= value <= largest:
+        raise Undefined(f"{value} does not fit the type {name}")
+    return value
+
+
+def clamped_floor(value: float) -> int:
+    """Return floor as a long, as Java narrows: the nearest long, and 0 for NaN."""
+    return _narrowed(value, math.floor)
+
+
+def clamped_ceil(value: float) -> int:
+    """Return ceil as a long, as Java narrows."""
+    return _narrowed(value, math.ceil)
+
+
+def _narrowed(value: float, rounded: Callable[[float], int]) -> int:
+    if value != value:  # noqa: PLR0124 - the test for NaN
+        return 0
+    if value >= _LONG_AS_DOUBLE:
+        return LARGEST_LONG
+    if value < -_LONG_AS_DOUBLE:
+        return LOWEST_LONG
+    whole: int = rounded(value)
+    return whole
+
+
+def sign_of(value: float) -> float:
+    """Return Java's signum: zeros and NaN as they are."""
+    if value > 0:
+        return 1.0
+    return -1.0 if value < 0 else value
+
+
+def rounded_whole(value: int, digits: int, lowest: int, largest: int) -> int:
+    """Round a whole number to a power of ten, half away from zero."""
+    unit = 10**digits
+    result = (abs(value) + unit // 2) // unit * unit
+    result = -result if value < 0 else result
+    if not lowest <= result <= largest:
+        raise Undefined("the result does not fit its type")
+    return result
+
+
+def whole_of_text(text: str, lowest: int, largest: int, name: str) -> int:
+    """Read a whole number, as a cast of a text does."""
+    number = text.strip(_SPACES)
+    digits = number[1:] if number[:1] in {"+", "-"} else number
+    if not (digits.isascii() and digits.isdigit()):
+        raise Undefined(f"the text is no {name}")
+    digits = digits.lstrip("0") or "0"
+    # Python refuses to read thousands of digits.
+    value = int(digits) if len(digits) < 20 else 10**20
+    value = -value if number[0] == "-" else value
+    if not lowest <= value <= largest:
+        raise Undefined(f"the text does not fit the type {name}")
+    return value
+
+
+# What UTF8String.trimAll takes off: white space and the control signs of ASCII.
+_SPACES: Final = "".join(chr(code) for code in (*range(33), 127))
+
+
+def boolean_of_text(text: str) -> bool:
+    """Read true or false, as a cast of a text does."""
+    word = text.strip(_SPACES).lower()
+    if word in {"t", "true", "y", "yes", "1"}:
+        return True
+    if word in {"f", "false", "n", "no", "0"}:
+        return False
+    raise Undefined("the text is no boolean")
+
+
+def boolean_text(value: bool) -> str:
+    """Return true or false as text."""
+    return "true" if value else "false"

@@ -1,0 +1,145 @@
+"""Texts at run time: places are counted in characters, and from 1."""
+
+from __future__ import annotations
+
+import base64 as _base64
+import hashlib
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from headrace.expressions.lane.undefined import Undefined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LOWEST_INT: Final = -(2**31)
+_LONGEST_RESULT: Final = 2**31 - 17
+
+
+def part(text: str, place: int, length: int) -> str:
+    """Return substring(): a place below 0 counts from the end, and may lie before the text."""
+    start = place - 1 if place > 0 else len(text) + place if place < 0 else 0
+    end = start + length
+    return text[max(start, 0) : end] if end > 0 else ""
+
+
+def bytes_part(value: bytes, place: int, length: int) -> bytes:
+    """Return substring() of bytes."""
+    start = place - 1 if place > 0 else len(value) + place if place < 0 else 0
+    end = start + length
+    return value[max(start, 0) : end] if end > 0 else b""
+
+
+def last(text: str, length: int) -> str:
+    """Return right(): the last characters."""
+    return text[-length:] if length > 0 else ""
+
+
+def first(text: str, length: int) -> str:
+    """Return left(): the first characters."""
+    return text[:length] if length > 0 else ""
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """Return replace(), which leaves a text alone where the old part is empty."""
+    return text.replace(old, new) if old else text
+
+
+def place_of(part_: str, text: str, start: int) -> int:
+    """Return locate(): the place of a part from a place on, 0 where it is not there."""
+    if start < 1:
+        return 0
+    return text.find(part_, start - 1) + 1 if part_ else 1
+
+
+def padded_left(text: str, length: int, pad: str) -> str:
+    """Return lpad(): exactly that long, cut or padded."""
+    missing = length - len(text)
+    if missing <= 0 or not pad:
+        return first(text, length)
+    return (pad * (missing // len(pad) + 1))[:missing] + text
+
+
+def padded_right(text: str, length: int, pad: str) -> str:
+    """Return rpad(): exactly that long, cut or padded."""
+    missing = length - len(text)
+    if missing <= 0 or not pad:
+        return first(text, length)
+    return text + (pad * (missing // len(pad) + 1))[:missing]
+
+
+def repeated(text: str, times: int) -> str:
+    """Return repeat()."""
+    if len(text) * times > _LONGEST_RESULT:
+        raise Undefined("the repeated text is too long")
+    return text * times
+
+
+def split_part(text: str, separator: str, place: int) -> str:
+    """Return one part of a text that is cut at a separator; a place below 0 counts from the end."""
+    if place in {0, _LOWEST_INT}:
+        raise Undefined("split_part() counts from 1")
+    parts = text.split(separator) if separator else [text]
+    if abs(place) > len(parts):
+        return ""
+    return parts[place - 1 if place > 0 else place]
+
+
+def joined(separator: str, parts: Iterable[str | None]) -> str:
+    """Return concat_ws(): parts that are null are left out."""
+    return separator.join([one for one in parts if one is not None])
+
+
+def code_of(text: str) -> int:
+    """Return ascii(): the code point of the first character, 0 where there is none."""
+    return ord(text[0]) if text else 0
+
+
+def sign_of_code(code: int) -> str:
+    """Return chr(): the character of the code's lowest eight bits."""
+    return "" if code < 0 else chr(code & 0xFF)
+
+
+def base64(value: bytes) -> str:
+    """Return Base64 without line breaks."""
+    return _base64.b64encode(value).decode()
+
+
+def hex_of_whole(value: int) -> str:
+    """Return the hexadecimal digits of a long in two's complement."""
+    return f"{value & 0xFFFF_FFFF_FFFF_FFFF:X}"
+
+
+def md5(value: bytes) -> str:
+    """Return the MD5 sum in hexadecimal digits."""
+    return hashlib.md5(value, usedforsecurity=False).hexdigest()
+
+
+def sha1(value: bytes) -> str:
+    """Return the SHA-1 sum in hexadecimal digits."""
+    return hashlib.sha1(value, usedforsecurity=False).hexdigest()
+
+
+def sha224(value: bytes) -> str:
+    """Return the SHA-224 sum in hexadecimal digits."""
+    return hashlib.sha224(value).hexdigest()
+
+
+def sha256(value: bytes) -> str:
+    """Return the SHA-256 sum in hexadecimal digits."""
+    return hashlib.sha256(value).hexdigest()
+
+
+def sha384(value: bytes) -> str:
+    """Return the SHA-384 sum in hexadecimal digits."""
+    return hashlib.sha384(value).hexdigest()
+
+
+def sha512(value: bytes) -> str:
+    """Return the SHA-512 sum in hexadecimal digits."""
+    return hashlib.sha512(value).hexdigest()
+
+
+def crc32(value: bytes) -> int:
+    """Return the CRC-32 sum."""
+    return zlib.crc32(value)
