@@ -128,7 +128,7 @@ def sign_of(value: float) -> float:
 
 def rounded_whole(value: int, digits: int, lowest: int, largest: int) -> int:
     """Round a whole number to a power of ten, half away from zero."""
-    unit = 10**digits
+    unit: int = 10**digits
     result = (abs(value) + unit // 2) // unit * unit
     result = -result if value < 0 else result
     if not lowest <= result <= largest:

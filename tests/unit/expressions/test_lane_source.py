@@ -99,7 +99,7 @@ def test_a_column_of_every_name_is_a_number_in_the_source() -> None:
         ("transform(m, x -> x)", '"->"'),
         ("nobody", 'the column "nobody"'),
         ("user_id + 1", "+ of int and string"),
-        ("CAST(n AS DECIMAL(3, 1))", 'a cast to "decimal"'),
+        ("CAST(n AS DECIMAL(3, 1))", 'a cast to "DECIMAL"'),
         ("event_type LIKE user_id", "LIKE with a pattern that is no text in quotes"),
         ("NULL", "a NULL of no type"),
         ("current_date", '"current_date"'),
@@ -141,8 +141,8 @@ def test_a_text_stays_a_text(text: str) -> None:
     if isinstance(found, NotCompiled):
         assert "${" in text
         return
-    (comparison,) = (ast.walk(ast.parse(found.source, mode="eval").body),)
-    constants = [node.value for node in comparison if isinstance(node, ast.Constant)]
+    nodes = ast.walk(ast.parse(found.source, mode="eval"))
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
     assert constants == [text]
 
 
@@ -189,9 +189,9 @@ def test_equal_names_are_equal_values() -> None:
     assert len([name for name in known if name.startswith("c_")]) == 3
 
 
-def test_every_allowed_function_is_compiled_or_refused_with_its_name() -> None:
-    assert ALLOWED | {"div"} >= COMPILED
+def test_every_allowed_function_is_compiled_or_refused_with_a_reason() -> None:
+    assert COMPILED <= ALLOWED
     for name in sorted(ALLOWED - COMPILED):
         found = compile_expression(f"{name}(event_type)", SCHEMA)
         assert isinstance(found, NotCompiled), name
-        assert name in found.reason.lower() or found.reason, name
+        assert found.reason
