@@ -14,11 +14,11 @@ from pyiceberg.transforms import parse_transform
 
 from headrace.contract import TABLE_PROPERTIES, with_metadata
 from headrace.errors import Terminal
-from headrace.iceberg.catalog import open_catalog
+from headrace.iceberg.catalog import open_catalog, split_name
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
@@ -137,11 +137,8 @@ def _fields(schema: Schema) -> Iterator[tuple[int, Any]]:
     yield from schema._lazy_id_to_field.items()  # noqa: SLF001 - pyiceberg has no public one
 
 
-def newest_summaries(table: Table) -> Iterator[Mapping[str, str]]:
-    """Return what each commit says of itself, from the newest back."""
-    snapshot = table.current_snapshot()
-    while snapshot is not None:
-        if snapshot.summary is not None:
-            yield snapshot.summary.additional_properties
-        parent = snapshot.parent_snapshot_id
-        snapshot = table.snapshot_by_id(parent) if parent is not None else None
+def table_loader(workspace: Workspace, name: str) -> Callable[[], Table]:
+    """Return what loads `catalog.database.table` anew each time, over one connection."""
+    catalog_name, database, table = split_name(name)
+    catalog = open_catalog(workspace.catalog(catalog_name))
+    return lambda: catalog.load_table((*database, table))

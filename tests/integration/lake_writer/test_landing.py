@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from headrace import contract
 from headrace.errors import HeadraceError, Terminal
 from headrace.kafka.sender import Record
 from headrace.locks import AlreadyHeld, hold
+from lake_writer.marks import SUMMARY, Mark, Span, mark_property
 from lake_writer.writer import Landed
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
 
@@ -128,18 +129,19 @@ def test_every_commit_says_where_it_ends(
     pipelines.send(name, [Record(event(n), b"same") for n in range(15)])
     assert pipelines.land(spark, path) == Landed(commits=2, rows=15)
     (partition,) = {place for place, _ in places(load())}
-    snapshots = load().snapshots()
-    ends = [
-        json.loads(snapshot.summary.additional_properties["headrace.next-offsets"])
-        for snapshot in snapshots
+    marks = [
+        Mark.from_json(snapshot.summary.additional_properties[SUMMARY])
+        for snapshot in load().snapshots()
         if snapshot.summary is not None
     ]
-    assert ends == [{str(partition): 10}, {str(partition): 15}]
-    assert all(
-        snapshot.summary is not None
-        and snapshot.summary.additional_properties["headrace.writer"] == name
-        for snapshot in snapshots
-    )
+    other = 1 - partition
+    none = Span(0, 0, 0)
+    assert [mark.spans for mark in marks] == [
+        {partition: Span(0, 0, 10), other: none},
+        {partition: Span(0, 10, 15), other: none},
+    ]
+    assert {mark.identity.pid for mark in marks} == {os.getpid()}
+    assert load().properties[mark_property(name)] == marks[1].to_json()
     assert pipelines.land(spark, path) == Landed()
     assert len(load().snapshots()) == 2
 
@@ -169,11 +171,11 @@ def test_a_batch_that_is_repeated_lands_once(
     pipelines.land(spark, path)
     expected = places(load())
     assert len(expected) == 25
-    checkpoint = checkpoint_of(pipelines, name)
     # A crash after the table's commit and before Spark's.
-    newest = max(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*"))
+    commits = checkpoint_of(pipelines, name) / "commits"
+    newest = max(int(file.name) for file in commits.glob("[0-9]*"))
     for file in (f"{newest}", f".{newest}.crc"):
-        (checkpoint / "commits" / file).unlink(missing_ok=True)
+        (commits / file).unlink(missing_ok=True)
     pipelines.send(name, map(event, range(25, 30)))
     assert pipelines.land(spark, path).rows == 5
     assert len(places(load())) == len(set(places(load()))) == 30

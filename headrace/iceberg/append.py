@@ -1,0 +1,173 @@
+"""Appending files under a condition that the catalog itself checks.
+
+pyiceberg's own append tries again on whatever the table's head has become in between. Here the
+commit names the one parent that its caller has looked at; on any other it is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import (
+    Operation,
+    Snapshot,
+    SnapshotSummaryCollector,
+    Summary,
+    update_snapshot_summaries,
+)
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotsUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableUpdate,
+)
+
+from headrace.iceberg.manifests import ManifestDraft
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.table.metadata import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """One commit: files, what it says of itself, and the properties that change with it."""
+
+    snapshot_id: int
+    files: Sequence[DataFile]
+    summary: Mapping[str, str]
+    properties: Mapping[str, str]
+    expired: Sequence[Snapshot] = field(default=())
+
+
+class HeadMoved(Exception):
+    """The catalog refused: the table has another head than the append was made for.
+
+    `written` is what nothing refers to, once the snapshot is seen not to be there: a client that
+    sends a request twice hears of a refusal when its first one was taken.
+    """
+
+    def __init__(self, why: str, written: Sequence[str]) -> None:
+        super().__init__(why)
+        self.written = tuple(written)
+
+
+class NoAnswer(Exception):
+    """The catalog was asked and its answer is not known: it may have done it."""
+
+
+def append(table: Table, commit: Append) -> Table:
+    """Add a snapshot on top of exactly this table's head; returns the table with it."""
+    parent = table.current_snapshot()
+    draft = ManifestDraft(table, commit.snapshot_id)
+    snapshot = _snapshot(table, parent, commit, draft)
+    return _commit(table, _changes(table, commit, snapshot), draft.written)
+
+
+def set_properties(table: Table, properties: Mapping[str, str]) -> Table:
+    """Change properties while the table has exactly this head; `HeadMoved` where it has not."""
+    return _commit(table, [SetPropertiesUpdate(updates=dict(properties))], [])
+
+
+def remove_quietly(table: Table, places: Sequence[str]) -> None:
+    """Remove files that nothing refers to. One that stays is an orphan, and found as one."""
+    for place in places:
+        with contextlib.suppress(Exception):
+            table.io.delete(place)
+
+
+def _snapshot(
+    table: Table, parent: Snapshot | None, commit: Append, draft: ManifestDraft
+) -> Snapshot:
+    metadata = table.metadata
+    sequence_number = metadata.next_sequence_number()
+    kept = [] if parent is None else draft.tidied(_live(parent, table))
+    manifests = [*draft.added(commit.files), *kept]
+    place = draft.list_of(manifests, parent, sequence_number)
+    return Snapshot(
+        snapshot_id=commit.snapshot_id,
+        parent_snapshot_id=None if parent is None else parent.snapshot_id,
+        sequence_number=sequence_number,
+        manifest_list=place,
+        summary=_summary(metadata, parent, commit),
+        schema_id=metadata.current_schema_id,
+    )
+
+
+def _live(parent: Snapshot, table: Table) -> list[ManifestFile]:
+    return [
+        manifest
+        for manifest in parent.manifests(table.io)
+        if manifest.has_added_files() or manifest.has_existing_files()
+    ]
+
+
+def _summary(metadata: TableMetadata, parent: Snapshot | None, commit: Append) -> Summary:
+    collected = SnapshotSummaryCollector()
+    for file in commit.files:
+        collected.add_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+    said = Summary(Operation.APPEND, **collected.build(), **commit.summary)
+    return update_snapshot_summaries(said, None if parent is None else parent.summary)
+
+
+def _changes(table: Table, commit: Append, snapshot: Snapshot) -> list[TableUpdate]:
+    head = table.metadata.refs.get(MAIN_BRANCH)
+    updates: list[TableUpdate] = [
+        AddSnapshotUpdate(snapshot=snapshot),
+        SetSnapshotRefUpdate(
+            ref_name=MAIN_BRANCH,
+            type=SnapshotRefType.BRANCH,
+            snapshot_id=commit.snapshot_id,
+            max_ref_age_ms=None if head is None else head.max_ref_age_ms,
+            max_snapshot_age_ms=None if head is None else head.max_snapshot_age_ms,
+            min_snapshots_to_keep=None if head is None else head.min_snapshots_to_keep,
+        ),
+        SetPropertiesUpdate(updates=dict(commit.properties)),
+    ]
+    if commit.expired:
+        gone = [snapshot.snapshot_id for snapshot in commit.expired]
+        updates.append(RemoveSnapshotsUpdate(snapshot_ids=gone))
+    return updates
+
+
+def _commit(table: Table, updates: Sequence[TableUpdate], written: Sequence[str]) -> Table:
+    requirements = (
+        AssertTableUUID(uuid=table.metadata.table_uuid),
+        AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=table.metadata.current_snapshot_id),
+    )
+    try:
+        response = table.catalog.commit_table(table, requirements, tuple(updates))
+    except CommitFailedException as refused:
+        raise HeadMoved(str(refused), written) from refused
+    except Exception as problem:
+        # Timeouts, broken connections, a locked file: each kind of catalog has its own.
+        raise NoAnswer(f"{type(problem).__name__}: {problem}") from problem
+    after = Table(
+        table.name(),
+        response.metadata,
+        response.metadata_location,
+        table.io,
+        table.catalog,
+        table.config,
+    )
+    _remove_old_metadata(table, after)
+    return after
+
+
+def _remove_old_metadata(before: Table, after: Table) -> None:
+    """Do what the table asks of every writer, so that old metadata does not pile up."""
+    if before.properties.get("write.metadata.delete-after-commit.enabled") != "true":
+        return
+    kept = {entry.metadata_file for entry in after.metadata.metadata_log}
+    old = [entry.metadata_file for entry in before.metadata.metadata_log]
+    remove_quietly(after, [place for place in old if place not in kept])

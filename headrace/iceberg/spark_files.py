@@ -1,0 +1,72 @@
+"""Data files that Spark writes without a commit, the way its own compaction does.
+
+Spark's append commits at once, and checks nothing that we could tell it. A write under a group's
+id leaves its files with the driver; what becomes of them is the caller's business.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyiceberg.io import load_file_io
+from pyiceberg.manifest import ManifestContent, ManifestFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]  # it ships no types
+    from pyiceberg.manifest import DataFile
+    from pyspark.sql import DataFrame
+
+# Only read back, and in no table: any id will do.
+NO_SNAPSHOT = 1
+
+
+def write_uncommitted(rows: DataFrame, table: str, options: Mapping[str, str]) -> list[DataFile]:
+    """Write rows as files of the table, bounds and partitions included; commit nothing."""
+    spark = rows.sparkSession
+    jvm = spark._jvm  # noqa: SLF001 - Spark has no Python names for its Iceberg classes
+    if jvm is None:
+        return []
+    iceberg = jvm.org.apache.iceberg
+    java_table = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)  # noqa: SLF001 - as above
+    group = str(uuid4())
+    cache, coordinator = (
+        iceberg.spark.SparkTableCache.get(),
+        iceberg.spark.FileRewriteCoordinator.get(),
+    )
+    cache.add(group, java_table)
+    try:
+        rows.write.format("iceberg").mode("append").options(**options).save(group)
+        files = coordinator.fetchNewFiles(java_table, group)
+        return _carried_over(iceberg, java_table, files)
+    finally:
+        coordinator.clearRewrite(java_table, group)
+        cache.remove(group)
+
+
+def _carried_over(iceberg: JavaObject, java_table: JavaObject, files: JavaObject) -> list[DataFile]:
+    """Carry files from the JVM to Python by the format that both write: a manifest."""
+    if files.isEmpty():
+        return []
+    spec = java_table.spec()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "files.avro"
+        writer = iceberg.ManifestFiles.write(2, spec, iceberg.Files.localOutput(str(path)), None)
+        for file in files:
+            writer.add(file)
+        writer.close()
+        manifest = ManifestFile.from_args(
+            manifest_path=path.as_uri(),
+            manifest_length=path.stat().st_size,
+            partition_spec_id=spec.specId(),
+            content=ManifestContent.DATA,
+            sequence_number=0,
+            min_sequence_number=0,
+            added_snapshot_id=NO_SNAPSHOT,
+        )
+        entries = manifest.fetch_manifest_entry(load_file_io({}, path.as_uri()))
+        return [entry.data_file for entry in entries]

@@ -1,0 +1,67 @@
+"""Up to when the table has everything: what downstream jobs and hybrid sources wait for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from headrace.times import format_time_us, parse_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Ends that were seen and not reached yet: a writer far behind remembers no more than these.
+MOST_PENDING: Final = 64
+
+
+def completeness_property(writer: str) -> str:
+    """Return the name of the table's property that says up to when it is complete."""
+    return f"headrace.complete-up-to.{writer}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where the partitions of a topic ended, and a time at which they certainly had."""
+
+    time_us: int
+    next_offsets: Mapping[int, int]
+
+    def reached_by(self, next_offsets: Mapping[int, int]) -> bool:
+        """Whether all that the topic held then has landed."""
+        return all(next_offsets.get(number, 0) >= end for number, end in self.next_offsets.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """All that the topic held at `time_us` is in the table; None where that is not known yet."""
+
+    time_us: int | None = None
+    pending: tuple[Ends, ...] = ()
+
+    def seen(self, ends: Ends) -> Completeness:
+        """Return the same, with ends to reach."""
+        if len(self.pending) >= MOST_PENDING:
+            return self
+        return Completeness(self.time_us, (*self.pending, ends))
+
+    def landed(self, next_offsets: Mapping[int, int]) -> Completeness:
+        """Return what is complete when the table holds everything before these offsets."""
+        reached = [ends for ends in self.pending if ends.reached_by(next_offsets)]
+        pending = tuple(ends for ends in self.pending if ends not in reached)
+        times = [ends.time_us for ends in reached]
+        if self.time_us is not None:
+            times.append(self.time_us)
+        return Completeness(max(times, default=None), pending)
+
+    def to_json(self, next_offsets: Mapping[int, int]) -> str:
+        """Return the property's value."""
+        time = None if self.time_us is None else format_time_us(self.time_us)
+        ordered = {str(number): next_offsets[number] for number in sorted(next_offsets)}
+        return json.dumps({"time": time, "next": ordered}, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> Completeness:
+        """Read what the property says."""
+        time = json.loads(text)["time"] if text else None
+        return cls(None if time is None else parse_time_us(time))

@@ -1,0 +1,164 @@
+"""What a table holds, told by its own commits: how far each partition of the topic has come.
+
+A mark stands twice in every commit. As a property of the table it is found at once, whatever
+snapshots were expired or made by others since; in the summary of the snapshot it goes where the
+snapshot goes, when somebody rolls the table back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+VERSION: Final = 1
+SUMMARY: Final = "headrace.commit"
+
+
+def mark_property(writer: str) -> str:
+    """Return the name of the table's property that holds a writer's mark."""
+    return f"headrace.writer.{writer}"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who lands what: a config's name and its topic, and the process that works for it."""
+
+    writer: str
+    topic: str
+    host: str
+    pid: int
+    started: str
+
+    @classmethod
+    def of_this_process(cls, writer: str, topic: str) -> Identity:
+        """Return who this process is, from now on."""
+        started = datetime.now(tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return cls(writer, topic, socket.gethostname(), os.getpid(), started)
+
+    def __str__(self) -> str:
+        return f"{self.writer} on {self.host} (pid {self.pid}, started {self.started})"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One partition: where the writer began, where the last commit began, what comes next."""
+
+    since: int
+    start: int
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The last commit of a writer, and all that it has landed by then."""
+
+    identity: Identity
+    snapshot: int
+    spans: Mapping[int, Span]
+
+    @property
+    def next_offsets(self) -> dict[int, int]:
+        """Return the first offset of each partition that the table does not have."""
+        return {partition: span.next for partition, span in self.spans.items()}
+
+    def to_json(self) -> str:
+        """Return the mark as the table keeps it."""
+        spans = {
+            str(partition): [span.since, span.start, span.next]
+            for partition, span in sorted(self.spans.items())
+        }
+        said = {
+            "v": VERSION,
+            **asdict(self.identity),
+            "snapshot": self.snapshot,
+            "offsets": spans,
+        }
+        return json.dumps(said, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Mark:
+        """Read a mark; one that is none of ours is an error, for nobody can go on from it."""
+        try:
+            said: dict[str, Any] = json.loads(text)
+            version = said["v"]
+            identity = Identity(**{name: said[name] for name in Identity.__slots__})
+            spans = {int(number): Span(*span) for number, span in said["offsets"].items()}
+            mark = cls(identity, said["snapshot"], spans)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            version, mark = None, None
+        if version != VERSION or mark is None:
+            raise Terminal(
+                f"the table's mark of its writer cannot be read: {text[:200]}",
+                "a newer headrace may have written it; otherwise restore the table's property"
+                " from the summary of the writer's last snapshot",
+            )
+        return mark
+
+
+def following(
+    before: Mark | None,
+    identity: Identity,
+    snapshot: int,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+) -> Mark:
+    """Return the mark of the next commit: it begins where the last one ended.
+
+    `starts` says where a partition begins that has no mark yet.
+    """
+    held = {} if before is None else before.spans
+    spans = {}
+    for partition in held.keys() | ends.keys():
+        known = held.get(partition)
+        start = starts[partition] if known is None else known.next
+        since = start if known is None else known.since
+        spans[partition] = Span(since, start, max(start, ends.get(partition, start)))
+    return Mark(identity, snapshot, spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A snapshot of the table's main line, and the mark in its summary."""
+
+    snapshot: int
+    mark: str | None
+
+
+def standing(
+    writer: str, said: str | None, main_line: Iterable[Told], known: Iterable[int]
+) -> Mark | None:
+    """Return the mark that holds for the table as it is; None where the writer has none.
+
+    The property's mark holds, unless its snapshot is there and no longer behind the head: then
+    somebody rolled the table back, and the newest mark that is behind the head holds.
+    """
+    if said is None:
+        return None
+    newest = Mark.from_json(said)
+    older = None
+    for told in main_line:
+        if told.snapshot == newest.snapshot:
+            return newest
+        if older is None and told.mark is not None:
+            mark = Mark.from_json(told.mark)
+            older = mark if mark.identity.writer == writer else None
+    if newest.snapshot not in set(known):
+        # Expired, with others on top of it.
+        return newest
+    if older is None:
+        raise Terminal(
+            f"the table was rolled back behind all that {newest.identity} has landed in it,"
+            " as far as its snapshots tell",
+            "roll it forward again, or remove the table's property"
+            f" {mark_property(writer)} to land the topic from its beginning",
+        )
+    return older

@@ -1,0 +1,141 @@
+"""A real table in a SQLite catalog, files for it, and catalogs that misbehave on command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+from headrace import contract
+from headrace.contract import with_metadata
+from headrace.iceberg.data_files import parquet_data_file
+from headrace.schema.iceberg import to_iceberg
+from headrace.schema.model import Field, Primitive, Record
+from lake_writer.commits import Batch, TableCommits
+from lake_writer.marks import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import CommitTableResponse, Table
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+NAME = ("tv", "events")
+TOPIC = "events"
+RECORD = with_metadata(Record("tv.Event", (Field("id", Primitive.LONG, nullable=False),)))
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+class InterruptedCatalog(SqlCatalog):
+    """The real catalog, with something happening just before or just after a commit."""
+
+    before: Callable[[], None] | None = None
+    after: Callable[[], None] | None = None
+
+    def commit_table(
+        self,
+        table: Table,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> CommitTableResponse:
+        before, self.before = self.before, None
+        if before is not None:
+            before()
+        response = super().commit_table(table, requirements, updates)
+        after, self.after = self.after, None
+        if after is not None:
+            after()
+        return response
+
+
+@dataclass(frozen=True)
+class LandingTable:
+    """One table, and what writers do to it."""
+
+    root: Path
+
+    def make(self, **properties: str) -> None:
+        catalog = self.catalog()
+        catalog.create_namespace("tv")
+        schema, _ = to_iceberg(RECORD)
+        wanted = {"format-version": "2", "write.metadata.delete-after-commit.enabled": "true"}
+        catalog.create_table(NAME, schema, properties={**wanted, **properties})
+
+    def catalog(self) -> InterruptedCatalog:
+        """Open the catalog, as one process of its own does."""
+        place = {"uri": f"sqlite:///{self.root}/catalog.db", "warehouse": f"file://{self.root}"}
+        return InterruptedCatalog("lake", **place)
+
+    def load(self) -> Table:
+        return self.catalog().load_table(NAME)
+
+    def commits(self, catalog: Catalog | None = None, host: str = "here") -> TableCommits:
+        """Return the commits of a process that begins now."""
+        opened = catalog or self.catalog()
+        identity = Identity("w", TOPIC, host, 1, "2026-03-01T00:00:00.000Z")
+        commits = TableCommits(lambda: opened.load_table(NAME), "lake.tv.events", identity)
+        commits.resume()
+        return commits
+
+    def batch(self, ranges: Mapping[int, range]) -> Batch:
+        """Write files with a row for every offset."""
+        starts = {number: span.start for number, span in ranges.items()}
+        ends = {number: span.stop for number, span in ranges.items()}
+        return Batch([self.file(number, span) for number, span in ranges.items()], starts, ends)
+
+    def file(self, partition: int, offsets: range) -> DataFile:
+        table = self.load()
+        place = self.root / "tv" / "events" / "data" / f"{uuid4()}.parquet"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"id": offset, contract.METADATA: at(partition, offset)} for offset in offsets]
+        pq.write_table(pa.Table.from_pylist(rows, schema_to_pyarrow(table.schema())), place)
+        footer = pq.read_metadata(place)
+        return parquet_data_file(table.metadata, place.as_uri(), place.stat().st_size, footer)
+
+    def places(self) -> list[tuple[int, int]]:
+        """Return partition and offset of every row, a doubled one twice."""
+        return places(self.load())
+
+    def files(self) -> set[str]:
+        """Return the files that lie below the table's folder."""
+        folder = self.root / "tv" / "events"
+        return {str(path) for path in folder.rglob("*") if path.is_file()}
+
+    def referenced(self) -> set[str]:
+        """Return all files that the table's metadata refers to, itself included."""
+        table = self.load()
+        found = [table.metadata_location]
+        found += [entry.metadata_file for entry in table.metadata.metadata_log]
+        for snapshot in table.metadata.snapshots:
+            found.append(snapshot.manifest_list)
+            for manifest in snapshot.manifests(table.io):
+                found.append(manifest.manifest_path)
+                entries = manifest.fetch_manifest_entry(table.io)
+                found += [entry.data_file.file_path for entry in entries]
+        return {urlparse(place).path for place in found}
+
+
+def at(partition: int, offset: int) -> dict[str, object]:
+    return {
+        "kafka_ingestion_ts": AT,
+        "topic": TOPIC,
+        "partition": partition,
+        "offset": offset,
+        "region": None,
+    }
+
+
+def places(table: Table) -> list[tuple[int, int]]:
+    found = table.scan(selected_fields=(contract.PARTITION, contract.OFFSET)).to_arrow()
+    column = found[contract.METADATA].to_pylist()
+    return sorted((one["partition"], one["offset"]) for one in column)

@@ -1,0 +1,299 @@
+"""Each offset lands once, whatever happens to the catalog, the table and the writer in between."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.table.update import SetSnapshotRefUpdate
+
+from headrace import contract
+from headrace.errors import Terminal, Transient
+from headrace.iceberg.manifests import MERGED_TOGETHER
+from lake_writer import commits as protocol
+from lake_writer.commits import LostRace, TableCommits
+from lake_writer.marks import SUMMARY, Identity
+from tests.integration.lake_writer.landing_table import LandingTable, at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyiceberg.table import Table
+
+OTHER = 99
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> LandingTable:
+    table = LandingTable(tmp_path)
+    table.make()
+    return table
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "WAITS_S", (0.0,) * 8)
+
+
+def expected(*ranges: tuple[int, range]) -> list[tuple[int, int]]:
+    return sorted((partition, offset) for partition, span in ranges for offset in span)
+
+
+def append_by_hand(landing: LandingTable) -> None:
+    """Append a row, as somebody else's job does."""
+    table = landing.load()
+    row = {"id": 0, contract.METADATA: at(OTHER, len(table.metadata.snapshots))}
+    table.append(pa.Table.from_pylist([row], schema_to_pyarrow(table.schema())))
+
+
+def refuse(error: type[Exception]) -> Callable[[], None]:
+    def fail() -> None:
+        raise error("injected")
+
+    return fail
+
+
+def test_every_commit_tells_its_range_and_its_writer(landing: LandingTable) -> None:
+    writer = landing.commits()
+    writer.commit(landing.batch({0: range(5, 8)}))
+    writer.commit(landing.batch({0: range(8, 9), 1: range(2)}))
+    told = [
+        {} if snapshot.summary is None else snapshot.summary.additional_properties
+        for snapshot in landing.load().metadata.snapshots
+    ]
+    offsets = ['{"0":[5,5,8]}', '{"0":[5,8,9],"1":[0,0,2]}']
+    for summary, said, snapshot in zip(
+        told, offsets, landing.load().metadata.snapshots, strict=True
+    ):
+        assert summary[SUMMARY] == (
+            '{"v":1,"writer":"w","topic":"events","host":"here","pid":1,'
+            f'"started":"2026-03-01T00:00:00.000Z","snapshot":{snapshot.snapshot_id},'
+            f'"offsets":{said}}}'
+        )
+    assert told[1]["total-records"] == "6"
+    assert landing.load().properties["headrace.writer.w"] == told[1][SUMMARY]
+    assert landing.files() == landing.referenced()
+
+
+@pytest.mark.parametrize("error", [CommitStateUnknownException, CommitFailedException, OSError])
+def test_a_catalog_that_applied_a_commit_and_lost_the_answer(
+    landing: LandingTable, error: type[Exception]
+) -> None:
+    catalog = landing.catalog()
+    writer = landing.commits(catalog)
+    catalog.after = refuse(error)
+    writer.commit(landing.batch({0: range(10)}))
+    writer.commit(landing.batch({0: range(10, 12)}))
+    assert landing.places() == expected((0, range(12)))
+    assert len(landing.load().metadata.snapshots) == 2
+
+
+@pytest.mark.parametrize("error", [CommitStateUnknownException, CommitFailedException, OSError])
+def test_a_catalog_that_did_not_apply_is_asked_again(
+    landing: LandingTable, error: type[Exception]
+) -> None:
+    catalog = landing.catalog()
+    writer = landing.commits(catalog)
+    catalog.before = refuse(error)
+    writer.commit(landing.batch({0: range(10)}))
+    assert landing.places() == expected((0, range(10)))
+    assert len(landing.load().metadata.snapshots) == 1
+
+
+def test_a_commit_that_the_catalog_takes_after_all_is_found_by_the_next_run(
+    landing: LandingTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "WAITS_S", (0.0,))
+    catalog = landing.catalog()
+    writer = landing.commits(catalog)
+    catalog.after = refuse(TimeoutError)
+    with pytest.raises(Transient, match=r"did not take a commit.*TimeoutError: injected"):
+        writer.commit(landing.batch({0: range(10)}))
+    mark = landing.commits().resume()
+    assert mark is not None
+    assert mark.next_offsets == {0: 10}
+    # The first one goes on without having looked again: it is refused.
+    with pytest.raises(LostRace):
+        writer.commit(landing.batch({0: range(10)}))
+    assert landing.places() == expected((0, range(10)))
+
+
+def test_the_loser_of_a_race_stops_and_names_the_winner(landing: LandingTable) -> None:
+    first, second = landing.commits(host="first"), landing.commits(host="second")
+    first.commit(landing.batch({0: range(10)}))
+    with pytest.raises(LostRace) as lost:
+        second.commit(landing.batch({0: range(7)}))
+    assert str(lost.value) == (
+        "w on second (pid 1, started 2026-03-01T00:00:00.000Z) stops:"
+        " w on first (pid 1, started 2026-03-01T00:00:00.000Z) has committed to lake.tv.events"
+        " in between; nothing of the batch at hand is in the table\n"
+        "  → let one process land this topic; start this one again if it is to be the one"
+    )
+    assert landing.places() == expected((0, range(10)))
+    assert landing.files() == landing.referenced()
+
+
+def test_the_condition_holds_inside_the_commit_not_only_before_it(landing: LandingTable) -> None:
+    """The winner commits when the loser has looked at the table, and found it as it wanted."""
+    catalog = landing.catalog()
+    loser, winner = landing.commits(catalog, "loser"), landing.commits(host="winner")
+    catalog.before = lambda: void(winner.commit(landing.batch({0: range(10)})))
+    with pytest.raises(LostRace, match="winner"):
+        loser.commit(landing.batch({0: range(10)}))
+    assert landing.places() == expected((0, range(10)))
+    assert landing.files() == landing.referenced()
+
+
+def test_writers_that_race_for_every_batch(landing: LandingTable) -> None:
+    """Whoever loses starts again, as a supervisor would have it."""
+    goal, lost = 60, []
+
+    def run(host: str) -> None:
+        catalog = landing.catalog()
+        writer = landing.commits(catalog, host)
+        while (place := next_offset(writer)) < goal:
+            try:
+                writer.commit(landing.batch({0: range(place, min(goal, place + 3))}))
+            except LostRace as problem:
+                lost.append(problem)
+
+    threads = [threading.Thread(target=run, args=(host,)) for host in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert landing.places() == expected((0, range(goal)))
+    assert lost
+
+
+def next_offset(writer: TableCommits) -> int:
+    mark = writer.resume()
+    return 0 if mark is None else mark.next_offsets[0]
+
+
+def test_what_others_commit_in_between_is_no_hindrance(landing: LandingTable) -> None:
+    catalog = landing.catalog()
+    writer = landing.commits(catalog)
+    writer.commit(landing.batch({0: range(5)}))
+    catalog.before = lambda: append_by_hand(landing)
+    writer.commit(landing.batch({0: range(5, 9)}))
+    assert landing.places() == expected((0, range(9)), (OTHER, range(1, 2)))
+    assert landing.files() == landing.referenced()
+
+
+def test_the_mark_outlives_its_snapshot(landing: LandingTable) -> None:
+    landing.commits().commit(landing.batch({0: range(5), 1: range(3)}))
+    append_by_hand(landing)
+    table = landing.load()
+    own = table.metadata.snapshots[0].snapshot_id
+    table.maintenance.expire_snapshots().by_id(own).commit()
+    assert [one.snapshot_id for one in landing.load().metadata.snapshots] != [own]
+    writer = landing.commits()
+    assert next_offset(writer) == 5
+    writer.commit(landing.batch({0: range(5, 6), 1: range(3, 4)}))
+    assert landing.places() == expected((0, range(6)), (1, range(4)), (OTHER, range(1, 2)))
+
+
+def roll_back(table: Table, snapshot_id: int) -> None:
+    update = SetSnapshotRefUpdate(
+        ref_name="main",
+        type="branch",
+        snapshot_id=snapshot_id,
+        max_ref_age_ms=None,
+        max_snapshot_age_ms=None,
+        min_snapshots_to_keep=None,
+    )
+    table.catalog.commit_table(table, (), (update,))
+
+
+def test_a_table_that_was_rolled_back_is_filled_again(landing: LandingTable) -> None:
+    writer = landing.commits()
+    writer.commit(landing.batch({0: range(5)}))
+    writer.commit(landing.batch({0: range(5, 9)}))
+    roll_back(landing.load(), landing.load().metadata.snapshots[0].snapshot_id)
+    append_by_hand(landing)
+    with pytest.raises(LostRace):
+        writer.commit(landing.batch({0: range(9, 12)}))
+    again = landing.commits()
+    assert next_offset(again) == 5
+    again.commit(landing.batch({0: range(5, 12)}))
+    assert landing.places() == expected((0, range(12)), (OTHER, range(2, 3)))
+
+
+def test_a_table_rolled_back_behind_the_writer_is_for_a_human(landing: LandingTable) -> None:
+    append_by_hand(landing)
+    landing.commits().commit(landing.batch({0: range(5)}))
+    roll_back(landing.load(), landing.load().metadata.snapshots[0].snapshot_id)
+    with pytest.raises(Terminal, match="rolled back behind all that w on here"):
+        landing.commits()
+
+
+def test_history_and_manifests_stay_short_and_leave_nothing_behind(tmp_path: Path) -> None:
+    landing = LandingTable(tmp_path)
+    landing.make(
+        **{"headrace.history.max-snapshots": "10", "write.metadata.previous-versions-max": "5"}
+    )
+    writer = landing.commits()
+    number = MERGED_TOGETHER * 2 + 20
+    for offset in range(number):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+    metadata = landing.load().metadata
+    assert len(metadata.snapshots) == 10
+    assert len(metadata.metadata_log) == 5
+    head = landing.load().current_snapshot()
+    assert head is not None
+    # Two merged ones, and those since.
+    assert len(head.manifests(landing.load().io)) <= 2 + MERGED_TOGETHER
+    assert landing.places() == expected((0, range(number)))
+    assert landing.files() == landing.referenced()
+
+
+def test_a_tagged_snapshot_stays_as_it_was(tmp_path: Path) -> None:
+    landing = LandingTable(tmp_path)
+    landing.make(**{"headrace.history.max-snapshots": "5"})
+    writer = landing.commits()
+    writer.commit(landing.batch({0: range(3)}))
+    table = landing.load()
+    head = table.current_snapshot()
+    assert head is not None
+    table.manage_snapshots().create_tag(head.snapshot_id, "replay").commit()
+    for offset in range(3, MERGED_TOGETHER + 10):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+    table = landing.load()
+    assert len(table.metadata.snapshots) == 5 + 1
+    tagged = table.scan(snapshot_id=head.snapshot_id).to_arrow()
+    assert sorted(tagged["id"].to_pylist()) == [0, 1, 2]
+    assert landing.referenced() <= landing.files()
+
+
+def test_what_lies_before_a_deletion_is_not_the_writers_to_forget(tmp_path: Path) -> None:
+    """Its files would lose their last reference, and nobody would remove them."""
+    landing = LandingTable(tmp_path)
+    landing.make(**{"headrace.history.max-snapshots": "4"})
+    writer = landing.commits()
+    writer.commit(landing.batch({0: range(1)}))
+    landing.load().delete("id = 0")
+    for offset in range(1, 10):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+    assert landing.files() == landing.referenced()
+    operations = [
+        one.summary.operation.value for one in landing.load().metadata.snapshots if one.summary
+    ]
+    assert operations[:2] == ["append", "delete"]
+
+
+def test_a_topic_is_not_taken_for_another(landing: LandingTable) -> None:
+    landing.commits().commit(landing.batch({0: range(5)}))
+    identity = Identity("w", "another", "here", 1, "")
+    other = TableCommits(landing.load, "lake.tv.events", identity)
+    with pytest.raises(Terminal, match=r"w has landed topic events in lake\.tv\.events, and now"):
+        other.resume()
+
+
+def void(_value: object) -> None:
+    """Take what a callback has no use for."""

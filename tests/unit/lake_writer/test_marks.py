@@ -1,0 +1,92 @@
+"""Every offset lands once, whatever is repeated: the arithmetic of the writer's marks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.errors import Terminal
+from lake_writer.marks import Identity, Mark, Span, Told, following, standing
+
+ME = Identity("w", "topic", "host", 7, "2026-03-01T00:00:00.000Z")
+
+offsets = st.integers(0, 2**63 - 1)
+spans = st.builds(Span, offsets, offsets, offsets)
+marks = st.builds(Mark, st.just(ME), offsets, st.dictionaries(st.integers(0, 2**31 - 1), spans))
+
+
+@given(marks)
+def test_a_mark_is_read_as_it_was_written(mark: Mark) -> None:
+    assert Mark.from_json(mark.to_json()) == mark
+
+
+def test_a_mark_of_a_newer_version_is_refused() -> None:
+    text = Mark(ME, 1, {}).to_json().replace('"v":1', '"v":2')
+    with pytest.raises(Terminal, match="a newer headrace may have written it"):
+        Mark.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"v":1}', "null", '{"v":1,"offsets":[]}'])
+def test_what_is_no_mark_is_refused(text: str) -> None:
+    with pytest.raises(Terminal, match="mark of its writer cannot be read"):
+        Mark.from_json(text)
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 9)), max_size=8), st.data())
+def test_commits_tile_each_partition_without_gap_or_overlap(
+    growth: list[dict[int, int]], data: st.DataObject
+) -> None:
+    """Each batch's end is as before or beyond; a stale one may even be behind."""
+    begins = {number: data.draw(st.integers(0, 100)) for number in range(4)}
+    mark, landed = None, Counter[tuple[int, int]]()
+    ends: dict[int, int] = {}
+    for snapshot, grown in enumerate(growth):
+        for number, more in grown.items():
+            ends[number] = ends.get(number, begins[number]) + more
+        mark = following(mark, ME, snapshot, begins, ends)
+        landed.update(
+            (number, offset)
+            for number, span in mark.spans.items()
+            for offset in range(span.start, span.next)
+        )
+    expected = {(n, offset) for n, end in ends.items() for offset in range(begins[n], end)}
+    assert landed == Counter(expected)
+    if mark is not None:
+        assert {n: span.since for n, span in mark.spans.items()} == {n: begins[n] for n in ends}
+
+
+def line_of(*told: Mark | int) -> list[Told]:
+    """Return a main line, the head first; a number is a snapshot of somebody else."""
+    return [
+        Told(one, None) if isinstance(one, int) else Told(one.snapshot, one.to_json())
+        for one in told
+    ]
+
+
+FIRST, SECOND = (Mark(ME, snapshot, {0: Span(0, 0, snapshot)}) for snapshot in (10, 20))
+SAID = SECOND.to_json()
+
+
+def test_the_property_holds_with_others_on_top() -> None:
+    assert standing("w", SAID, line_of(31, 30, SECOND, FIRST), [10, 20, 30, 31]) == SECOND
+
+
+def test_the_property_holds_when_its_snapshot_has_expired() -> None:
+    assert standing("w", SAID, line_of(31, 30), [30, 31]) == SECOND
+    assert standing("w", SAID, [], []) == SECOND
+
+
+def test_after_a_rollback_the_newest_mark_behind_the_head_holds() -> None:
+    assert standing("w", SAID, line_of(40, FIRST), [10, 20, 40]) == FIRST
+
+
+def test_after_a_rollback_the_mark_of_another_writer_is_none_of_ours() -> None:
+    other = Mark(Identity("other", "topic", "host", 7, ""), 15, {0: Span(0, 0, 99)})
+    assert standing("w", SAID, line_of(40, other, FIRST), [10, 15, 20, 40]) == FIRST
+
+
+def test_a_table_without_a_mark() -> None:
+    assert standing("w", None, line_of(3), [3]) is None

@@ -1,0 +1,46 @@
+"""Where a run begins: at the table's mark, as far as the topic still has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.errors import Terminal
+from lake_writer.places import OffsetsGone, TopicMadeAnew, batch_ends, starting_places
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HELD = {0: range(5, 20), 1: range(3)}
+
+
+def test_at_the_very_first_start_the_file_says_where() -> None:
+    assert starting_places("t", {}, HELD, "earliest") == {0: 5, 1: 0}
+    assert starting_places("t", {}, HELD, "latest") == {0: 20, 1: 3}
+
+
+@pytest.mark.parametrize("otherwise", ["earliest", "latest"])
+def test_then_the_table_does_and_new_partitions_are_read_whole(otherwise: str) -> None:
+    assert starting_places("t", {0: 20}, HELD, otherwise) == {0: 20, 1: 0}
+
+
+def test_what_retention_took_is_named() -> None:
+    with pytest.raises(OffsetsGone, match=r"no longer has .*: t-0 @ 2-4"):
+        starting_places("t", {0: 2, 1: 1}, HELD, "earliest")
+
+
+def test_a_topic_that_was_made_anew_is_told_from_the_old_one() -> None:
+    said = "t-0 up to 30, where the topic ends at 20; t-7, a partition that is not there"
+    with pytest.raises(TopicMadeAnew, match=said):
+        starting_places("t", {0: 31, 7: 1}, HELD, "earliest")
+
+
+def test_a_batch_ends_where_spark_says(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    log = tmp_path / "offsets" / "3"
+    log.write_text('v1\n{"batchTimestampMs":1}\n{"t":{"0":12,"10":7}}')
+    assert batch_ends(tmp_path, 3, "t") == {0: 12, 10: 7}
+    log.write_text('v2\n{}\n{"t":{"0":12}}')
+    with pytest.raises(Terminal, match="another format than v1"):
+        batch_ends(tmp_path, 3, "t")
