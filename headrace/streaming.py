@@ -114,6 +114,11 @@ class RunningJob:
                 raise
             self._last_batch = batch_id
 
+    @property
+    def progressed(self) -> bool:
+        """Whether it has done a batch."""
+        return self._last_batch >= 0
+
 
 def run_jobs(jobs: Sequence[Job], drain: Drain, *, once: bool) -> None:
     """Run jobs until each has ended, or until asked to drain. One that fails holds up no other."""

@@ -25,6 +25,7 @@ def router() -> None:
     help="The stream's file (kind: stream).",
 )
 @click.option("--output", "outputs", multiple=True, help="Only this output. [default: all]")
+@click.option("--region", help="Run the deployment of that name (overrides in the file).")
 @click.option("--once", is_flag=True, help="Route what is there now, then end.")
 @click.option(
     "--format",
@@ -37,14 +38,25 @@ def router() -> None:
 @workspace_option
 @log_option
 def start(
-    path: Path, outputs: tuple[str, ...], *, once: bool, form: str, workspace_dir: Path | None
+    path: Path,
+    outputs: tuple[str, ...],
+    region: str | None,
+    *,
+    once: bool,
+    form: str,
+    workspace_dir: Path | None,
 ) -> None:
     """Run the jobs of a stream until Ctrl-C.
 
-    Every output is a job of its own, with its own place in the topic: a failing one holds up
-    no other. Ctrl-C or SIGTERM lets the batch at hand end; what was not read stays in Kafka
-    and is read at the next start. Bad records go to the quarantine topic with the reason.
+    Every output has its own place in the topic, and (with isolation: output) a job of its own:
+    a failing one holds up no other, and is started again, later each time. Ctrl-C or SIGTERM
+    lets the batch at hand end; what was not read stays in Kafka and is read at the next start.
+    Bad records go to the quarantine topic with the reason.
+
+    The lag stands in Kafka under the consumer groups headrace.<stream>.<output>; what became of
+    every record stands in the ledger, see router audit.
     """
+    from headrace.config.effective import effective
     from headrace.config.load import load_stream, load_workspace
     from headrace.log import configure_logging
     from headrace.signals import Drain
@@ -54,13 +66,14 @@ def start(
 
     configure_logging()
     workspace = load_workspace(workspace_dir)
-    stream = load_stream(path, workspace)
+    stream = effective(load_stream(path, workspace), workspace, region)
+    name = stream.config.name
     with Drain() as drain:
         stream_router = StreamRouter(workspace, stream, outputs)
-        stream_router.prepare()
-        with session(workspace, f"router-{stream.config.name}") as spark:
+        conf = stream_router.prepare()
+        with session(workspace, f"router-{name}", conf) as spark:
             counts = stream_router.run(spark, drain, once=once)
-    click.echo(as_json(stream, counts) if form == "json" else as_text(stream, counts))
+    click.echo(as_json(name, counts) if form == "json" else as_text(name, counts))
 
 
 def main() -> None:

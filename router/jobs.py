@@ -1,189 +1,166 @@
-"""One job per output, and one for the quarantine, each with its own checkpoint."""
+"""A stream's queries, from its file to their end."""
 
 from __future__ import annotations
 
-import threading
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
-from pyspark.sql import Observation
-from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from headrace.errors import Terminal, UsageError
-from headrace.formats.decode import ERROR, RAW, add_hygiene, decode
-from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.spark import read_topics, write_topic
-from headrace.locks import hold
-from headrace.quarantine import quarantine_records
-from headrace.streaming import Job, run_jobs
-from router.ledger import Counts
-from router.records import is_good, output_records, passes
+from headrace.errors import UsageError
+from headrace.expressions.lane.compile import NotCompiled
+from headrace.kafka.groups import GroupPlace
+from headrace.locks import AlreadyHeld, hold
+from headrace.spark import cores
+from headrace.supervision import raise_failures, supervise
+from router.compile import compile_outlet
+from router.groups import grouped
+from router.ledger_file import LedgerFile
+from router.member import Member
+from router.plan import QUARANTINE
+from router.planning import Planner
+from router.query import QuerySettings, RouterQuery
+from router.source import SourceTopic
+from router.state import stream_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from headrace.config.load import LoadedStream
-    from headrace.config.stream import Output
-    from headrace.config.workspace import Cluster, Workspace
+    from headrace.config.effective import Effective
+    from headrace.config.workspace import Workspace
     from headrace.signals import Drain
+    from router.groups import Group
+    from router.ledger import Counts
+    from router.plan import Outlet, RoutePlan
 
-QUARANTINE = "quarantine"
-PASSES = "__passes__"
+# Tasks at a time: one output's, waiting for its cluster, shall not keep the others' from running.
+MOST_TASKS: Final = 32
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where one job writes, and what it makes of a batch."""
-
-    name: str
-    cluster: Cluster
-    topic: str
-    send: Callable[[DataFrame], Counts]
-
-
 class StreamRouter:
-    """A stream's jobs, of all outputs or of some."""
+    """A stream's outputs, all or some of them, and its quarantine."""
 
-    def __init__(self, workspace: Workspace, stream: LoadedStream, only: Sequence[str]) -> None:
+    def __init__(self, workspace: Workspace, stream: Effective, only: Sequence[str] = ()) -> None:
         self._workspace = workspace
         self._stream = stream
-        self._routes = self._all_routes(only)
-        self._lock = threading.Lock()
-        self._counts: dict[str, Counts] = {}
+        self._only = chosen(stream, only)
+        self._state = stream_state(workspace, stream.config.name)
+        self._plan: RoutePlan | None = None
+        self._planner = Planner(workspace, stream)
 
-    def prepare(self) -> None:
-        """Check the source and make what is missing of the targets, before a JVM starts."""
-        source = self._stream.config.source
-        KafkaCluster(self._workspace.cluster(source.cluster)).require_topic(source.topic)
-        for route in self._routes:
-            if KafkaCluster(route.cluster).ensure_topic(route.topic):
-                log.info("created a topic", topic=route.topic, cluster=route.cluster.name)
+    def prepare(self) -> dict[str, str]:
+        """Check the source and make what is missing of the targets, before a JVM starts.
+
+        Returns the Spark settings that the stream's queries want on top of the workspace's.
+        """
+        plan = self._plan = self._planner.plan()
+        self._planner.kafka(plan.source.cluster).require_topic(plan.source.topic)
+        conf = dict(self._stream.spark_conf)
+        master = conf.get("spark.master", self._workspace.spark.master)
+        if master == "local[*]":
+            conf["spark.master"] = f"local[{self._tasks() * self._queries()}]"
+        return conf
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Mapping[str, Counts]:
         """Run until everything there is now is routed, or until asked to drain."""
-        name = self._stream.config.name
+        plan = self._planned()
         with ExitStack() as locks:
-            for route in self._routes:
-                what = f"output {route.name} of stream {name}"
-                lock = self._state(route.name) / "lock"
-                locks.enter_context(hold(lock, what, "stop that router first"))
-            run_jobs([self._job(spark, route) for route in self._routes], drain, once=once)
-        return {route.name: self._counts.get(route.name, Counts()) for route in self._routes}
-
-    def _all_routes(self, only: Sequence[str]) -> list[Route]:
-        outputs = chosen_outputs(self._stream, only)
-        routes = [
-            Route(
-                output.name,
-                self._workspace.cluster(output.sink.cluster),
-                output.sink.topic,
-                lambda batch, output=output: self._send(batch, output),  # type: ignore[misc]  # a default binds the loop's value
+            names = self._held(plan, locks)
+            members = {name: self._member(plan, name) for name in names}
+            queries = [self._query(plan, group, members) for group in self._groups(plan, members)]
+            ended = supervise(
+                {query.name: lambda query=query: query.job(spark) for query in queries},  # type: ignore[misc]  # a default binds the loop's value
+                drain,
+                once=once,
             )
-            for output in outputs
-        ]
-        quarantine = self._stream.config.quarantine
-        if quarantine is not None:
-            cluster = self._workspace.cluster(quarantine.cluster)
-            routes.append(Route(QUARANTINE, cluster, quarantine.topic, self._send_quarantine))
-        return routes
+        raise_failures(ended)
+        return {name: member.counts for name, member in members.items()}
 
-    def _job(self, spark: SparkSession, route: Route) -> Job:
-        source = self._stream.config.source
-        cluster = self._workspace.cluster(source.cluster)
-        kafka = read_topics(spark, cluster, [source.topic], source.starting_offsets)
+    def _planned(self) -> RoutePlan:
+        if self._plan is None:
+            self._plan = self._planner.plan()
+        return self._plan
 
-        def handle(batch: DataFrame, batch_id: int) -> None:
-            counts = route.send(self._decoded(batch)).checked()
-            with self._lock:
-                self._counts[route.name] = self._counts.get(route.name, Counts()) + counts
-            log.info("batch routed", output=route.name, batch=batch_id, **shown(counts))
+    def _held(self, plan: RoutePlan, locks: ExitStack) -> list[str]:
+        """Lock what is to be run; a quarantine that another router of the stream keeps is its."""
+        stream = self._stream.config.name
+        for name in self._only:
+            what = f"output {name} of stream {stream}"
+            locks.enter_context(hold(self._state.lock(name), what, "stop that router first"))
+        if plan.quarantine is None:
+            return list(self._only)
+        try:
+            what = f"the quarantine of stream {stream}"
+            locks.enter_context(hold(self._state.lock(QUARANTINE), what, "stop that router first"))
+        except AlreadyHeld:
+            log.info("another router of this stream keeps its quarantine")
+            return list(self._only)
+        return [*self._only, QUARANTINE]
 
-        checkpoint = self._state(route.name) / "checkpoint"
-        return Job(route.name, kafka, handle, checkpoint, self._stream.config.trigger)
+    def _groups(self, plan: RoutePlan, members: Mapping[str, Member]) -> list[Group]:
+        alone = [outlet.name for outlet in plan.outlets if is_alone(outlet, plan)]
+        direct = [name for name in members if name not in alone]
+        places = {name: member.places for name, member in members.items()}
+        mine = [name for name in alone if name in members]
+        return grouped(direct, mine, self._stream.config.isolation, places)
 
-    def _state(self, output: str) -> Path:
-        return self._workspace.state_dir / "router" / self._stream.config.name / output
+    def _query(self, plan: RoutePlan, group: Group, members: Mapping[str, Member]) -> RouterQuery:
+        cluster = self._workspace.cluster(plan.source.cluster)
+        source = SourceTopic(
+            self._planner.kafka(cluster.name),
+            plan.source.topic,
+            self._stream.config.source.on_data_loss,
+        )
+        settings = QuerySettings(
+            self._planner, plan, cluster, source, self._tasks(), self._stream.config.trigger
+        )
+        mine = [members[name] for name in group.members]
+        checkpoint = self._state.checkpoint(group.name)
+        outlet = next((one for one in plan.outlets if one.name == group.name), None)
+        if outlet is None or not is_alone(outlet, plan):
+            return RouterQuery(settings, mine, checkpoint)
+        from router.spark_lane import route_by_spark  # noqa: PLC0415 - few streams need it
 
-    def _decoded(self, batch: DataFrame) -> DataFrame:
+        return RouterQuery(settings, mine, checkpoint, route_by_spark)
+
+    def _member(self, plan: RoutePlan, name: str) -> Member:
         config = self._stream.config
-        region = self._workspace.cluster(config.source.cluster).region
-        decoded = decode(batch, self._stream.schema, config.source.format, region)
-        return add_hygiene(decoded, config.hygiene)
-
-    def _send(self, decoded: DataFrame, output: Output) -> Counts:
-        hygiene = self._stream.config.hygiene
-        if hygiene.on_bad_record == "fail":
-            refuse_bad(decoded, self._stream.config.name)
-        seen, sent = Observation(), Observation()
-        observed = decoded.withColumn(PASSES, passes(output)).observe(
-            seen,
-            F.count(F.lit(1)).alias("read"),
-            F.count_if(~is_good()).alias("bad"),
-            F.count_if(is_good() & ~F.col(PASSES)).alias("filtered"),
-        )
-        good = observed.filter(F.col(PASSES))
-        region = self._workspace.cluster(self._stream.config.source.cluster).region
-        records = output_records(good, output, self._stream.schema, region)
-        counted = records.observe(sent, F.count(F.lit(1)).alias("written"))
-        write_topic(counted, self._workspace.cluster(output.sink.cluster), output.sink.topic)
-        read, written = seen.get, sent.get["written"]
-        dropped = read["bad"] if hygiene.on_bad_record == "drop" else 0
-        return Counts(
-            read["read"], written, read["filtered"], dropped, quarantined=read["bad"] - dropped
+        begins = {output.name: output.starting_offsets for output in config.outputs}
+        cluster = self._workspace.cluster(plan.source.cluster)
+        return Member(
+            config.name,
+            name,
+            plan.source,
+            begins.get(name) or config.source.starting_offsets,
+            LedgerFile(self._state.ledger(name)),
+            GroupPlace(cluster, f"headrace.{config.name}.{name}"),
         )
 
-    def _send_quarantine(self, decoded: DataFrame) -> Counts:
-        quarantine = self._stream.config.quarantine
-        if quarantine is None:
-            raise Terminal("this stream keeps no quarantine")
-        seen, sent = Observation(), Observation()
-        observed = decoded.observe(
-            seen, F.count(F.lit(1)).alias("read"), F.count_if(is_good()).alias("good")
-        )
-        records = quarantine_records(observed, self._stream.config.name)
-        counted = records.observe(sent, F.count(F.lit(1)).alias("written"))
-        write_topic(counted, self._workspace.cluster(quarantine.cluster), quarantine.topic)
-        return Counts(seen.get["read"], filtered=seen.get["good"], quarantined=sent.get["written"])
+    def _queries(self) -> int:
+        if self._stream.config.isolation == "stream":
+            return 1
+        return len(self._only) + (1 if len(self._only) > 1 else 0)
+
+    def _tasks(self) -> int:
+        queries = self._queries()
+        return max(1, min(cores(), MOST_TASKS // queries) if queries <= cores() else 1)
 
 
-def chosen_outputs(stream: LoadedStream, only: Sequence[str]) -> list[Output]:
-    """Return the outputs that were asked for; all where none was named."""
-    known = {output.name: output for output in stream.config.outputs}
+def is_alone(outlet: Outlet, plan: RoutePlan) -> bool:
+    """Whether Spark has to evaluate an output, in a query of its own."""
+    return isinstance(compile_outlet(outlet, plan.source.schema), NotCompiled)
+
+
+def chosen(stream: Effective, only: Sequence[str]) -> list[str]:
+    """Return the names of the outputs that were asked for; all where none was named."""
+    known = [output.name for output in stream.config.outputs]
     unknown = [name for name in only if name not in known]
     if unknown:
         raise UsageError(
             f"stream {stream.config.name} has no output {unknown[0]}",
             f"it has {', '.join(known)}",
         )
-    return [known[name] for name in only] if only else list(known.values())
-
-
-def refuse_bad(decoded: DataFrame, stream: str) -> None:
-    """Stop before anything of a batch is sent if a record of it is bad."""
-    bad = decoded.filter(~is_good()).select(
-        f"{RAW}.topic", f"{RAW}.partition", f"{RAW}.offset", ERROR
-    )
-    first = bad.first()
-    if first is not None:
-        raise Terminal(
-            f"stream {stream} stops at a bad record: {first[0]}-{first[1]} @ {first[2]}: {first[3]}",
-            "mend or skip it, or choose on_bad_record: quarantine",
-        )
-
-
-def shown(counts: Counts) -> dict[str, int]:
-    """Return the counts for a log line or a report, without what did not happen."""
-    whole = {
-        "read": counts.read,
-        "written": counts.written,
-        "filtered": counts.filtered,
-        "dropped": counts.dropped,
-        "quarantined": counts.quarantined,
-    }
-    return {name: value for name, value in whole.items() if value or name in {"read", "written"}}
+    return list(only) or known

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from router.jobs import QUARANTINE, shown
+from router.plan import QUARANTINE
+from router.query import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.config.load import LoadedStream
     from router.ledger import Counts
 
 
-def as_json(stream: LoadedStream, counts: Mapping[str, Counts]) -> str:
+def as_json(stream: str, counts: Mapping[str, Counts]) -> str:
     """Return the counts of every output, and of the quarantine, as one JSON object."""
-    outputs = {name: asdict(count) for name, count in counts.items() if name != QUARANTINE}
-    whole: dict[str, object] = {"stream": stream.config.name, "outputs": outputs}
+    outputs = {name: _fields(count) for name, count in counts.items() if name != QUARANTINE}
+    whole: dict[str, object] = {"stream": stream, "outputs": outputs}
     if QUARANTINE in counts:
         whole["quarantine"] = {"records": counts[QUARANTINE].quarantined}
     return json.dumps(whole)
 
 
-def as_text(stream: LoadedStream, counts: Mapping[str, Counts]) -> str:
+def as_text(stream: str, counts: Mapping[str, Counts]) -> str:
     """Return a line per output, and one for the quarantine."""
     width = max(len(name) for name in counts)
-    lines = [f"stream {stream.config.name}"]
+    lines = [f"stream {stream}"]
     for name, count in counts.items():
         told = (
             f"records {count.quarantined:,}"
@@ -36,3 +35,14 @@ def as_text(stream: LoadedStream, counts: Mapping[str, Counts]) -> str:
         )
         lines.append(f"  {name:<{width}}  {told}")
     return "\n".join(lines)
+
+
+def _fields(counts: Counts) -> dict[str, object]:
+    return {
+        "read": counts.read,
+        "written": counts.written,
+        "filtered": counts.filtered,
+        "dropped": sum(counts.dropped.values()),
+        "dropped_by": dict(counts.dropped),
+        "quarantined": counts.quarantined,
+    }

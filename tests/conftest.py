@@ -24,6 +24,7 @@ HEADRACE_YAML = """\
 clusters:
   fronting: {{bootstrap_servers: "{bootstrap}", region: us-east-1}}
   consumer: {{bootstrap_servers: "{bootstrap}"}}
+  nowhere: {{bootstrap_servers: "127.0.0.1:1"}}
 catalogs:
   lake: {{type: sql, uri: "sqlite:///.headrace/catalog.db", warehouse: ".headrace/warehouse"}}
 spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g}}}}

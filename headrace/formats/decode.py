@@ -14,12 +14,12 @@ from headrace.contract import METADATA, REGION_HEADER
 from headrace.errors import Terminal
 from headrace.formats.json_check import first_problem
 from headrace.formats.json_types import field_value, json_struct
-from headrace.schema.model import Field, Primitive, Record
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from headrace.config.hygiene import Hygiene, LakeHygiene
+    from headrace.schema.model import Record
 
 RAW: Final = "__raw__"
 ERROR: Final = "__error__"
@@ -28,14 +28,6 @@ _PARSED: Final = "__parsed__"
 _ONE: Final = "__one__"
 _END: Final = "__end__"
 _CORRUPT: Final = "__corrupt__"
-
-RAW_SCHEMA = Record(
-    "headrace.Raw",
-    (
-        Field("key", Primitive.BYTES, nullable=True),
-        Field("value", Primitive.BYTES, nullable=True),
-    ),
-)
 
 
 def decode(kafka: DataFrame, schema: Record | None, form: str, region: str | None) -> DataFrame:

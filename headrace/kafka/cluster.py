@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from confluent_kafka import (
@@ -10,15 +11,17 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs forget OffsetSpec
     AdminClient,
+    ConfigResource,
     OffsetSpec,
 )
 from confluent_kafka.cimpl import NewTopic
 
-from headrace.errors import ClusterUnreachable, Terminal, TopicMissing, Transient
+from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMissing, Transient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Cluster
 
 METADATA_LIMIT_S = 10.0
+CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
 
 
@@ -54,6 +58,25 @@ class KafkaCluster:
             raise self._unreachable(problem) from None
         return {name: len(topic.partitions) for name, topic in found.items()}
 
+    def topic_id(self, topic: str) -> str:
+        """Return the id that a topic was given when it was made; one made anew has another."""
+        described = self._admin.describe_topics(TopicCollection([topic]))[topic]
+        try:
+            return str(described.result(METADATA_LIMIT_S).topic_id)
+        except KafkaException as problem:
+            if problem.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                self.require_topic(topic)
+            raise self._unreachable(problem) from None
+
+    def largest_batch_bytes(self, topic: str) -> int:
+        """Return how large a batch of records a topic takes (`max.message.bytes`)."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        described = self._admin.describe_configs([resource])[resource]
+        try:
+            return int(described.result(METADATA_LIMIT_S)["max.message.bytes"].value)
+        except KafkaException as problem:
+            raise self._unreachable(problem) from None
+
     def require_topic(self, topic: str) -> int:
         """Return a topic's number of partitions, or say which topics there are."""
         known = self.topics()
@@ -62,11 +85,17 @@ class KafkaCluster:
             raise TopicMissing(topic, self.name, visible)
         return known[topic]
 
-    def ensure_topic(self, topic: str, partitions: int = PARTITION_DEFAULT) -> bool:
+    def ensure_topic(
+        self,
+        topic: str,
+        partitions: int = PARTITION_DEFAULT,
+        settings: Mapping[str, str] | None = None,
+    ) -> bool:
         """Create a topic where it is missing, by the broker's defaults; whether it was."""
         if topic in self.topics():
             return False
-        future = self._admin.create_topics([NewTopic(topic, partitions, -1)])[topic]
+        new = NewTopic(topic, partitions, -1, config=dict(settings or {}))
+        future = self._admin.create_topics([new])[topic]
         try:
             future.result(METADATA_LIMIT_S)
         except KafkaException as problem:
@@ -78,7 +107,22 @@ class KafkaCluster:
                     "create it by hand, or allow headrace to (the right to create topics)",
                 ) from None
             return False
+        self._wait_until_known(topic)
         return True
+
+    def _wait_until_known(self, topic: str) -> None:
+        """Wait until a new topic can be asked about: a broker hears of it a moment later."""
+        deadline = time.monotonic() + METADATA_LIMIT_S
+        while True:
+            try:
+                self.topic_id(topic)
+                self.largest_batch_bytes(topic)
+            except HeadraceError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(CHECK_EVERY_S)
+            else:
+                return
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic with all that is in it."""
@@ -90,6 +134,11 @@ class KafkaCluster:
         first = self._list_offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
         following = self._list_offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # as above
         return {number: range(first[number], following[number]) for number in first}
+
+    def earliest(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Return the first offset that each of these partitions still has."""
+        places = [TopicPartition(topic, number) for number in partitions]
+        return self._list_offsets(places, OffsetSpec.earliest()) if places else {}  # type: ignore[no-untyped-call]  # as above
 
     def records(self, topic: str) -> Iterable[Message]:
         """Read a topic from its beginning to where it ends now."""

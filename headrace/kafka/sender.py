@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FLUSH_POLL_S = 0.5
 # What librdkafka takes for «set it yourself».
 NOW = 0
+BY_KEY = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Record:
     key: bytes | None = None
     headers: Sequence[tuple[str, bytes | None]] = field(default=())
     timestamp_ms: int | None = None
+    partition: int = BY_KEY
 
 
 class Sender:
@@ -54,6 +56,7 @@ class Sender:
                     self._topic,
                     record.value,
                     record.key,
+                    partition=record.partition,
                     on_delivery=self._on_delivery,
                     timestamp=NOW if record.timestamp_ms is None else record.timestamp_ms,
                     headers=list(record.headers),

@@ -25,21 +25,24 @@ def read_topics(
     cluster: Cluster,
     topics: Sequence[str],
     starting_offsets: str = "earliest",
-    max_rows: int | None = None,
+    **more: str,
 ) -> DataFrame:
-    """Return a stream over topics with Kafka's own columns, headers included."""
+    """Return a stream over topics with Kafka's own columns, headers included.
+
+    `more` are options of Spark's, by their own names.
+    """
     reader = (
         spark.readStream.format("kafka")
         .options(**spark_options(cluster))
         .option("subscribe", ",".join(topics))
         .option("startingOffsets", starting_offsets)
         .option("includeHeaders", "true")
+        # A transaction that was given up is nobody's record.
+        .option("kafka.isolation.level", "read_committed")
         # Records that retention took before we read them are a loss, and are said to be one.
         .option("failOnDataLoss", "true")
     )
-    if max_rows is not None:
-        reader = reader.option("maxOffsetsPerTrigger", max_rows)
-    return reader.load()
+    return reader.options(**more).load()
 
 
 def write_topic(records: DataFrame, cluster: Cluster, topic: str) -> None:

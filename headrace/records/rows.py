@@ -14,6 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.config.hygiene import BadRecordKind
     from headrace.schema.model import Record
 
 # An instance of a schema's class. Its attributes are made at run time: no checker knows them.
@@ -26,7 +27,7 @@ Value: TypeAlias = Any
 class BadRecord(Exception):
     """A record that is not what its stream asks for: the reason in a sentence, and its kind."""
 
-    def __init__(self, reason: str, kind: str = "decode") -> None:
+    def __init__(self, reason: str, kind: BadRecordKind = "decode") -> None:
         super().__init__(reason)
         self.reason = reason
         self.kind = kind

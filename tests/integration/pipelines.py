@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.config.effective import effective
 from headrace.config.load import load_lake_table, load_stream
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import Record, Sender
@@ -124,9 +125,14 @@ class Pipelines:
         self, spark: SparkSession, path: Path, only: Sequence[str] = ()
     ) -> Mapping[str, Counts]:
         """Route what is there now."""
-        router = StreamRouter(self.workspace, load_stream(path, self.workspace), only)
+        router = self.router(path, only)
         router.prepare()
         return router.run(spark, Drain(), once=True)
+
+    def router(self, path: Path, only: Sequence[str] = ()) -> StreamRouter:
+        """Return the router of a stream's file."""
+        stream = effective(load_stream(path, self.workspace), self.workspace, None)
+        return StreamRouter(self.workspace, stream, only)
 
     def table(
         self, name: str, topic: str, schema: Mapping[str, object] | None = None, **more: object

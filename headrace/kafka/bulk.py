@@ -1,0 +1,170 @@
+"""Sending many records fast: none of them is waited for, all of them are accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from headrace.contract import ORIGIN
+from headrace.errors import Terminal, Transient
+from headrace.kafka.cluster import quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.records.rows import Headers
+
+DELIVERY_LIMIT_MS: Final = 60_000
+LARGEST_RECORD_BYTES: Final = 200 * 2**20
+LARGEST_BATCH_BYTES: Final = 1_000_000
+FLUSH_POLL_S: Final = 1.0
+WAIT_S: Final = 0.1
+# The broker refuses the record itself: the next try would end alike.
+_REFUSED: Final = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.INVALID_MSG,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+    }
+)
+_BECAUSE_OF_ANOTHER: Final = KafkaError._INVALID_DIFFERENT_RECORD  # noqa: SLF001 - its public name
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How to reach a topic's cluster, and in what pieces; the same way is shared by outputs."""
+
+    properties: tuple[tuple[str, str], ...]
+    compression: str
+    # Not above what the topic takes: a broker refuses a batch as a whole.
+    batch_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A record that a target does not take, or did not because of another in the same batch.
+
+    Kafka's client tells value and key of it, and not its headers: whoever sent it has to know.
+    """
+
+    topic: str
+    reason: str
+    headers: Headers = ()
+    value: bytes | None = None
+    key: bytes | None = None
+    is_innocent: bool = False
+
+
+def origin_of(headers: Headers) -> tuple[int, int]:
+    """Return partition and offset that a record was read from, by its last origin header."""
+    for name, value in reversed(headers):
+        if name == ORIGIN and value is not None:
+            _, partition, offset, _ = value.decode().rsplit("/", 3)
+            return int(partition), int(offset)
+    raise Terminal("a record that was refused has no header of its origin")
+
+
+class BulkProducer:
+    """An idempotent producer. What it was given since the last flush is one unit of work."""
+
+    def __init__(self, way: Way) -> None:
+        settings: dict[str, str | int | float | bool] = {
+            "linger.ms": 50,
+            "batch.size": way.batch_bytes,
+            "queue.buffering.max.kbytes": 64 * 1024,
+            **quiet(dict(way.properties)),
+            "acks": "all",
+            "enable.idempotence": True,
+            "compression.type": way.compression,
+            # As Java's clients do, so that a key's partition is the same whoever writes.
+            "partitioner": "murmur2_random",
+            "message.max.bytes": LARGEST_RECORD_BYTES,
+            "delivery.timeout.ms": DELIVERY_LIMIT_MS,
+            "delivery.report.only.error": True,
+        }
+        try:
+            self._producer = Producer({**settings, "on_delivery": self._on_failure})
+        except KafkaException as problem:
+            raise Terminal(
+                f"Kafka's client refuses its settings: {problem.args[0].str()}"
+            ) from None
+        self.produce = self._producer.produce
+        self.poll = self._producer.poll
+        self._refused: list[Refused] = []
+        self._failure: str | None = None
+
+    def produce_patiently(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | str | None,
+        headers: Headers,
+        timestamp_ms: int = 0,
+    ) -> None:
+        """Hand over a record; wait while the client's own queue is full."""
+        while True:
+            try:
+                self.produce(topic, value, key, headers=list(headers), timestamp=timestamp_ms)
+            except BufferError:
+                self.poll(WAIT_S)
+                self.raise_failure()
+            else:
+                return
+
+    def flush(self) -> list[Refused]:
+        """Wait until all is acknowledged; return the records that a broker will not take."""
+        while self._producer.flush(FLUSH_POLL_S):
+            self.raise_failure()
+        self.raise_failure()
+        refused, self._refused = self._refused, []
+        return refused
+
+    def raise_failure(self) -> None:
+        """Raise what kept a record from arriving; the producer is then of no more use."""
+        if self._failure is not None:
+            raise Transient(
+                f"a record did not arrive: {self._failure}",
+                "what was not acknowledged is sent again",
+            )
+
+    def _on_failure(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            return
+        topic, code = message.topic() or "", error.code()
+        if code in _REFUSED or code == _BECAUSE_OF_ANOTHER:
+            self._refused.append(
+                Refused(
+                    topic,
+                    error.str(),
+                    value=message.value(),
+                    key=message.key(),
+                    is_innocent=code == _BECAUSE_OF_ANOTHER,
+                )
+            )
+        elif self._failure is None:
+            self._failure = f"{topic}: {error.str()}"
+
+
+class Producers:
+    """Producers of this process, kept between tasks; one that failed is let go."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Way, BulkProducer] = {}
+
+    def get(self, way: Way) -> BulkProducer:
+        """Return the producer of a way."""
+        if way not in self._kept:
+            self._kept[way] = BulkProducer(way)
+        return self._kept[way]
+
+    def discard(self, way: Way) -> None:
+        """Forget a producer that failed, with all that it still holds."""
+        self._kept.pop(way, None)
+
+
+def properties_of(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return settings as a value that can be compared."""
+    return tuple(sorted(settings.items()))

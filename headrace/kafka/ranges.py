@@ -1,0 +1,182 @@
+"""Reading ranges of offsets, each record once and none beyond."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final, cast
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from headrace.errors import Terminal, Transient
+from headrace.kafka.cluster import quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+# Records that are worked on together: few enough to stay in the processor's cache.
+CHUNK: Final = 1_000
+POLL_S: Final = 0.2
+STALLED_S: Final = 45.0
+FETCH_BYTES: Final = 4 * 2**20
+AHEAD_KB: Final = 16 * 1024
+
+# What was fetched has both; the client's types also know messages still to be sent.
+partition_of = cast("Callable[[Message], int]", Message.partition)
+offset_of = cast("Callable[[Message], int]", Message.offset)
+_error_of = cast("Callable[[Message], KafkaError | None]", Message.error)
+
+
+class RecordsGone(Transient):
+    """Records that were to be read are no longer in the topic."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        super().__init__(
+            f"{topic}-{partition} no longer has the records that were to be read next",
+            "retention or a deletion took them",
+        )
+
+
+class RangeReader:
+    """A consumer without a group, told exactly what to read."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._consumer = Consumer(
+            {
+                **quiet(properties),
+                # The client wants a name; nothing is subscribed to or committed under it.
+                "group.id": "headrace.ranges",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "fetch.message.max.bytes": FETCH_BYTES,
+                "queued.max.messages.kbytes": AHEAD_KB,
+                "fetch.wait.max.ms": 50,
+            }
+        )
+
+    def chunks(
+        self, topic: str, ranges: Mapping[int, range]
+    ) -> Iterator[tuple[int, Sequence[Message]]]:
+        """Yield runs of records, each of one partition and in its order, until all are read."""
+        ends = {number: span.stop for number, span in ranges.items() if span}
+        nexts = {number: ranges[number].start for number in ends}
+        places = [TopicPartition(topic, number, start) for number, start in nexts.items()]
+        self._consumer.assign(places)
+        moved_at = time.monotonic()
+        try:
+            while ends:
+                missing = sum(ends[number] - nexts[number] for number in ends)
+                messages = self._consumer.consume(min(CHUNK, missing), POLL_S)
+                if not messages:
+                    if time.monotonic() - moved_at > STALLED_S:
+                        raise Transient(f"topic {topic} stopped answering for {STALLED_S:.0f} s")
+                    continue
+                moved_at = time.monotonic()
+                for number, run in _runs(messages):
+                    yield from self._wanted(topic, number, run, ends, nexts)
+        finally:
+            self._consumer.unassign()
+
+    def one(self, topic: str, partition: int, offset: int) -> Message:
+        """Return a single record once more."""
+        for _, messages in self.chunks(topic, {partition: range(offset, offset + 1)}):
+            return messages[0]
+        raise RecordsGone(topic, partition)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._consumer.close()
+
+    def _wanted(
+        self,
+        topic: str,
+        number: int,
+        run: list[Message],
+        ends: dict[int, int],
+        nexts: dict[int, int],
+    ) -> Iterator[tuple[int, Sequence[Message]]]:
+        ended = False
+        if any(map(_error_of, run)):
+            ended = _has_end(topic, number, run)
+            run = [message for message in run if message.error() is None]
+        end = ends.get(number)
+        if end is None:
+            return
+        if run:
+            nexts[number] = offset_of(run[-1]) + 1
+            if nexts[number] > end:
+                run = [message for message in run if offset_of(message) < end]
+        # What compaction or a transaction took from the end of a range is never delivered: the
+        # records after it, or the topic's end, tell that the range is through.
+        if ended or nexts[number] >= end:
+            del ends[number]
+            self._consumer.incremental_unassign([TopicPartition(topic, number)])
+        if run:
+            yield number, run
+
+
+def _runs(messages: list[Message]) -> Iterator[tuple[int, list[Message]]]:
+    """Split messages where the partition changes."""
+    numbers = list(map(partition_of, messages))
+    first = numbers[0]
+    if numbers.count(first) == len(numbers):
+        yield first, messages
+        return
+    begin = 0
+    for at, number in enumerate(numbers):
+        if number != numbers[begin]:
+            yield numbers[begin], messages[begin:at]
+            begin = at
+    yield numbers[begin], messages[begin:]
+
+
+def _has_end(topic: str, number: int, run: list[Message]) -> bool:
+    """Whether the partition's end was reached; any other finding is raised."""
+    ended = False
+    for message in run:
+        error = message.error()
+        if error is None:
+            continue
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+            ended = True
+        elif code in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001 - as above
+            raise RecordsGone(topic, number)
+        elif error.fatal():
+            raise Terminal(f"reading {topic}-{number}: {error.str()}")
+        else:
+            raise Transient(f"reading {topic}-{number}: {error.str()}")
+    return ended
+
+
+class Readers:
+    """Readers of this process, one a cluster, kept between tasks: to connect takes a while."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: dict[tuple[tuple[str, str], ...], list[RangeReader]] = {}
+
+    def take(self, properties: Mapping[str, str]) -> RangeReader:
+        """Return a reader that nobody else uses."""
+        key = tuple(sorted(properties.items()))
+        with self._lock:
+            idle = self._idle.get(key)
+            if idle:
+                return idle.pop()
+        try:
+            return RangeReader(properties)
+        except KafkaException as problem:
+            raise Terminal(
+                f"Kafka's client refuses its settings: {problem.args[0].str()}"
+            ) from None
+
+    def give_back(self, properties: Mapping[str, str], reader: RangeReader) -> None:
+        """Keep a reader for the next task."""
+        key = tuple(sorted(properties.items()))
+        with self._lock:
+            self._idle.setdefault(key, []).append(reader)

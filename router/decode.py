@@ -1,0 +1,121 @@
+"""The first half of a record's way: from bytes to a row that keeps the stream's rules.
+
+Given as lines of a loop over messages `m`: what is bad goes to `bad` with the rule it broke.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.contract import REGION_HEADER
+from headrace.errors import Terminal
+from headrace.records.avro_reader import AvroReader
+from headrace.records.hygiene import (
+    Broken,
+    coerced_paths,
+    first_broken,
+    refuses_unknown,
+    rules,
+    size_limit,
+    too_large,
+)
+from headrace.records.json_reader import JsonReader
+from headrace.records.masks import masks
+from headrace.records.rows import BadRecord, row_class
+from headrace.registry.client import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.config.hygiene import Hygiene
+    from headrace.records.rows import Headers
+    from router.plan import RoutePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Lines that leave the row of a message in `r`, or skip to the next message; what they use."""
+
+    lines: tuple[str, ...]
+    names: dict[str, object]
+
+
+def decoding(plan: RoutePlan) -> Decoding:
+    """Return how a stream's records are decoded and checked."""
+    hygiene, schema = plan.hygiene, plan.source.schema
+    names: dict[str, object] = {"BadRecord": BadRecord, "broken": broken_by(hygiene)}
+    lines = ["v = m.value()"]
+    limit = size_limit(hygiene)
+    if limit is not None:
+        names |= {"too_large": lambda size: too_large(hygiene, size)}
+        lines += [
+            "size = len(v or b'') + len(m.key() or b'')",
+            f"if size > {limit}:",
+            *_turned_away("too_large(size)"),
+        ]
+    match plan.source.format:
+        case "raw":
+            names["read"] = row_class(schema)
+            call = "read(m.key(), v)"
+        case "json":
+            names["read"] = JsonReader(
+                schema, coerced_paths(hygiene, schema), refuses_unknown=refuses_unknown(hygiene)
+            )
+            call = "read(v)"
+        case "avro":
+            names["read"] = AvroReader(schema, _registry(plan))
+            call = "read(v, m.headers())"
+    lines += [
+        f"try: r = {call}",
+        "except BadRecord as problem:",
+        *_turned_away("broken(problem)"),
+    ]
+    known = rules(hygiene, schema)
+    if known:
+        names["first_broken"] = first_broken(known)
+        lines += [
+            "problem = first_broken(r, m.timestamp()[1], now_ms)",
+            "if problem is not None:",
+            *_turned_away("problem"),
+        ]
+    mask = masks(hygiene, schema)
+    if mask is not None:
+        names["mask"] = mask
+        lines.append("mask(r)")
+    return Decoding(tuple(lines), names)
+
+
+def _turned_away(broken: str) -> list[str]:
+    """Return what is done with a bad record; nothing behind one that a stream stops at is sent."""
+    return [
+        f"    found = {broken}",
+        "    bad.append((m, found))",
+        "    if found.action == 'fail': break",
+        "    continue",
+    ]
+
+
+def broken_by(hygiene: Hygiene) -> Callable[[BadRecord], Broken]:
+    """Return what tells what becomes of a record that could not be read."""
+    return lambda problem: Broken(
+        problem.kind,
+        None,
+        problem.reason,
+        hygiene.action(problem.kind),
+    )
+
+
+def region_of(headers: Headers | None, default: str | None) -> str | None:
+    """Return the region that a record names, else its cluster's."""
+    for name, value in headers or ():
+        if name == REGION_HEADER:
+            return default if value is None else value.decode(errors="replace")
+    return default
+
+
+def _registry(plan: RoutePlan) -> Registry:
+    place = plan.source.registry
+    if place is None:
+        raise Terminal(f"stream {plan.stream} reads Avro and names no registry")
+    return Registry(place)

@@ -1,0 +1,74 @@
+"""Which outputs share a query: one that reads and decodes once for all of them, or each its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from router.plan import QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Members so far apart do not share a query: the one behind would hold up the others.
+CLOSE: Final = 1_000_000
+ALL: Final = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Members of one query; its checkpoint carries the name."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+def grouped(
+    direct: Sequence[str],
+    alone: Sequence[str],
+    isolation: Literal["output", "stream"],
+    positions: Mapping[str, Mapping[int, int]],
+) -> list[Group]:
+    """Return the queries of a stream.
+
+    `direct` are members that can share a query, QUARANTINE among them where bad records are kept;
+    `alone` are outputs that cannot. `positions` are the members' next offsets: who is far behind
+    the others catches up in a query of its own, and joins them at a later start.
+    """
+    outputs = [name for name in direct if name != QUARANTINE]
+    separate = [Group(name, (name,)) for name in alone]
+    if isolation == "output" and len(outputs) + len(alone) > 1:
+        return [*(Group(name, (name,)) for name in direct), *separate]
+    if not outputs:
+        return [*(Group(name, (name,)) for name in direct), *separate]
+    lead = _lead(positions, direct)
+    near = [name for name in direct if _behind(positions.get(name, {}), lead) <= CLOSE]
+    far = [name for name in direct if name not in near]
+    shared = Group(outputs[0] if len(outputs) == 1 else ALL, tuple(near))
+    taken = {shared.name}
+    rest = [Group(name if name not in taken else f"{name}.behind", (name,)) for name in far]
+    return [*([shared] if near else []), *rest, *separate]
+
+
+def _lead(positions: Mapping[str, Mapping[int, int]], members: Sequence[str]) -> dict[int, int]:
+    lead: dict[int, int] = {}
+    for name in members:
+        for partition, offset in positions.get(name, {}).items():
+            lead[partition] = max(lead.get(partition, 0), offset)
+    return lead
+
+
+def _behind(own: Mapping[int, int], lead: Mapping[int, int]) -> int:
+    return sum(offset - own.get(partition, offset) for partition, offset in lead.items())
+
+
+def shares(widths: Mapping[int, int], tasks: int) -> list[list[int]]:
+    """Spread partitions over tasks, by how much of each is to be read; no task is empty."""
+    wanted = [number for number, width in widths.items() if width > 0]
+    loads = [(0, index) for index in range(min(tasks, len(wanted)))]
+    parts: list[list[int]] = [[] for _ in loads]
+    for number in sorted(wanted, key=lambda one: (-widths[one], one)):
+        load, index = min(loads)
+        parts[index].append(number)
+        loads[loads.index((load, index))] = (load + widths[number], index)
+    return parts

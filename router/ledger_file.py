@@ -1,0 +1,196 @@
+"""A ledger on disk: a line per batch, each with its checksum, synced before anyone builds on it.
+
+A crash in mid-line leaves a torn last line, which is none: it is cut off at the next start, and
+its batch is done again. Damage anywhere else is an error that names file and line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from headrace.errors import Terminal
+from router.ledger import Counts, Entry, Stretch, checked, positions, rolled_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+VERSION: Final = 1
+# So many batches are kept one by one; older ones are rolled up into one line.
+KEPT_BATCHES: Final = 5_000
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Whose ledger it is, and of which topic: one made anew under the same name is another."""
+
+    stream: str
+    output: str
+    cluster: str
+    topic: str
+    topic_id: str
+
+
+class LedgerDamaged(Terminal):
+    """A ledger that cannot be read, and so says nothing about the output's place."""
+
+    def __init__(self, path: Path, line: int, why: str) -> None:
+        self.path = path
+        self.line = line
+        super().__init__(
+            f"the ledger {path} is damaged at line {line}: {why}",
+            "restore the file; or remove its folder, and the output begins anew at"
+            " starting_offsets (what it wrote before is then written again)",
+        )
+
+
+class LedgerFile:
+    """The ledger of one output. Not for two processes at once: its folder is locked by us."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines = 0
+        self.header: Header | None = None
+        self.entries: list[Entry] = []
+        if path.exists():
+            self._load()
+
+    def begin(self, header: Header) -> None:
+        """Write the first line of a new ledger."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.header = header
+        self._replace([_header_line(header)])
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """The next offset of each partition."""
+        return positions(self.entries)
+
+    def append(self, entry: Entry) -> None:
+        """Add a batch; when this returns, no crash can take it back."""
+        checked(entry)
+        with self.path.open("ab") as file:
+            file.write(_line(_entry_fields(entry)))
+            file.flush()
+            os.fsync(file.fileno())
+        self.entries.append(entry)
+        self._lines += 1
+        if self._lines > 2 * KEPT_BATCHES:
+            self._roll_up()
+
+    def _roll_up(self) -> None:
+        if self.header is None:
+            return
+        old, kept = self.entries[:-KEPT_BATCHES], self.entries[-KEPT_BATCHES:]
+        self.entries = [rolled_up(old), *kept]
+        lines = [_header_line(self.header), *(_line(_entry_fields(one)) for one in self.entries)]
+        self._replace(lines)
+
+    def _replace(self, lines: Sequence[bytes]) -> None:
+        temporary = self.path.with_suffix(".new")
+        with temporary.open("wb") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self.path)
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._lines = len(lines)
+
+    def _load(self) -> None:
+        for number, fields in self._fields():
+            if number == 1:
+                self.header = _header(self.path, fields)
+            else:
+                self.entries.append(_entry(self.path, number, fields))
+            self._lines = number
+
+    def _fields(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        data = self.path.read_bytes()
+        lines = data.splitlines(keepends=True)
+        for number, line in enumerate(lines, 1):
+            is_last = number == len(lines)
+            if is_last and not line.endswith(b"\n") and number > 1:
+                self._cut(len(data) - len(line))
+                return
+            yield number, _read(self.path, number, line)
+
+    def _cut(self, length: int) -> None:
+        log.warning("cut off a torn line: its batch is done again", ledger=str(self.path))
+        os.truncate(self.path, length)
+
+
+def _line(fields: Mapping[str, object]) -> bytes:
+    text = json.dumps(fields, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _read(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    checksum, _, text = line.rstrip(b"\n").partition(b" ")
+    try:
+        is_same = int(checksum, 16) == zlib.crc32(text)
+        fields = json.loads(text) if is_same else None
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict):
+        raise LedgerDamaged(path, number, "its checksum is another")
+    return fields
+
+
+def _header_line(header: Header) -> bytes:
+    return _line({"version": VERSION, **asdict(header)})
+
+
+def _header(path: Path, fields: dict[str, Any]) -> Header:
+    version = fields.pop("version", None)
+    if version != VERSION:
+        raise LedgerDamaged(path, 1, f"it is of version {version}, known is {VERSION}")
+    return Header(**fields)
+
+
+def _entry_fields(entry: Entry) -> dict[str, object]:
+    return {
+        "batch": entry.batch,
+        "at": entry.at,
+        "partitions": {
+            str(partition): {
+                "from": stretch.start,
+                "to": stretch.end_exclusive,
+                **({"lost": stretch.lost} if stretch.lost else {}),
+                **asdict(stretch.counts),
+            }
+            for partition, stretch in sorted(entry.stretches.items())
+        },
+    }
+
+
+def _entry(path: Path, number: int, fields: dict[str, Any]) -> Entry:
+    try:
+        stretches = {
+            int(partition): Stretch(
+                one["from"],
+                one["to"],
+                Counts(
+                    one["read"],
+                    one["written"],
+                    one["filtered"],
+                    one["dropped"],
+                    one["quarantined"],
+                ),
+                one.get("lost", 0),
+            )
+            for partition, one in fields["partitions"].items()
+        }
+        return Entry(fields["batch"], fields["at"], stretches)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise LedgerDamaged(path, number, f"{problem!r}") from None

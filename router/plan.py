@@ -1,0 +1,120 @@
+"""What a task has to know of a stream: everything looked up, nothing left to ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.config.hygiene import Hygiene
+    from headrace.config.sinks import TableSink
+    from headrace.expressions.projection import Projected
+    from headrace.kafka.bulk import Way
+    from headrace.registry.address import RegistryAddress
+    from headrace.schema.model import Record
+
+# The member of a stream that keeps its bad records; its ledger stands beside the outputs'.
+QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The topic to read, and how its records are read."""
+
+    cluster: str
+    topic: str
+    properties: Mapping[str, str]
+    region: str | None
+    format: Literal["json", "avro", "raw"]
+    schema: Record
+    registry: RegistryAddress | None
+
+    def __repr__(self) -> str:
+        # Properties may hold a password.
+        return f"Source({self.cluster}/{self.topic})"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """Where the schema of what is written is kept; without a known one it is made of the columns."""
+
+    address: RegistryAddress
+    subject: str
+    known: Record | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToTopic:
+    """Records to a topic.
+
+    `way` and `avro` (the schema that values are written with, and its id) are looked up when the
+    query starts: a cluster or a registry that is away holds up nobody else.
+    """
+
+    cluster: str
+    topic: str
+    format: Literal["json", "avro", "raw"]
+    key_column: str | None
+    compression: str
+    registered: Registered | None = None
+    way: Way | None = None
+    avro: tuple[Record, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToSearch:
+    """Documents to an index. By default an id is made of the record's place."""
+
+    url: str
+    index: str
+    key_column: str | None
+    batch_rows: int
+
+    def __repr__(self) -> str:
+        # The address may hold a password.
+        return f"ToSearch({self.index})"
+
+
+@dataclass(frozen=True, slots=True)
+class ToTable:
+    """Rows to an Iceberg table of the workspace."""
+
+    sink: TableSink
+
+
+Target: TypeAlias = ToTopic | ToSearch | ToTable
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """One output: which records, which columns of them, where to."""
+
+    name: str
+    filter: str | None
+    columns: tuple[Projected, ...]
+    target: Target
+
+    @property
+    def sent_to(self) -> str:
+        """The name under which its target's client sends: a topic, an index, a table."""
+        match self.target:
+            case ToTopic():
+                return self.target.topic
+            case ToSearch():
+                return self.target.index
+            case ToTable():
+                return self.target.sink.table
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePlan:
+    """A stream as its tasks work on it. `id` tells one plan from another within a process."""
+
+    id: str
+    stream: str
+    source: Source
+    hygiene: Hygiene
+    quarantine: ToTopic | None
+    outlets: tuple[Outlet, ...]

@@ -1,0 +1,174 @@
+"""From a stream's file to what its tasks work on: clusters, topics and registries are asked."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from headrace.config.load import load_target
+from headrace.config.sinks import SearchSink, StreamSink, TableSink, TopicSink
+from headrace.errors import Terminal
+from headrace.expressions.check import check_projection
+from headrace.kafka.bulk import LARGEST_BATCH_BYTES, Way, properties_of
+from headrace.kafka.cluster import KafkaCluster
+from headrace.records.raw import RAW_SCHEMA
+from headrace.registry.address import RegistryAddress
+from headrace.registry.client import Registry
+from headrace.schema.avro import parse_avro, to_avro
+from router.avro_output import output_schema
+from router.plan import Outlet, Registered, RoutePlan, Source, ToSearch, ToTable, ToTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from headrace.config.effective import Effective
+    from headrace.config.hygiene import Hygiene
+    from headrace.config.stream import Output
+    from headrace.config.workspace import Workspace
+    from headrace.schema.model import Record
+    from router.plan import Target
+
+# A header may be added to what the source took at its largest.
+QUARANTINE_MARGIN_BYTES: Final = 64 * 1024
+log = structlog.get_logger(__name__)
+
+
+class Planner:
+    """Plans one stream as one deployment runs it."""
+
+    def __init__(self, workspace: Workspace, stream: Effective) -> None:
+        self._workspace = workspace
+        self._stream = stream
+        self._clusters: dict[str, KafkaCluster] = {}
+
+    def plan(self) -> RoutePlan:
+        """Return the plan as far as the files say it; only a registry may be asked, for the schema."""
+        source = self._source()
+        config = self._stream.config
+        return RoutePlan(
+            id=uuid.uuid4().hex,
+            stream=config.name,
+            source=source,
+            hygiene=config.hygiene,
+            quarantine=self._quarantine(config.hygiene),
+            outlets=tuple(self._outlet(output, source.schema) for output in config.outputs),
+        )
+
+    def resolved(self, plan: RoutePlan, members: Collection[str]) -> RoutePlan:
+        """Return the plan of some members with all that has to be asked of clusters.
+
+        Topics that are missing are made, but never the source.
+        """
+        outlets = [one for one in plan.outlets if one.name in members]
+        quarantine = plan.quarantine
+        if quarantine is not None:
+            # A record that only just fitted into the source gets headers, and has to fit again.
+            room = self.kafka(plan.source.cluster).largest_batch_bytes(plan.source.topic)
+            settings = {"max.message.bytes": str(room + QUARANTINE_MARGIN_BYTES)}
+            quarantine = replace(quarantine, way=self._way(quarantine, settings))
+        return replace(
+            plan,
+            id=uuid.uuid4().hex,
+            quarantine=quarantine,
+            outlets=tuple(self._with_way(one, plan.source.schema) for one in outlets),
+        )
+
+    def kafka(self, cluster: str) -> KafkaCluster:
+        """Return a cluster of the workspace; it is connected to once."""
+        if cluster not in self._clusters:
+            self._clusters[cluster] = KafkaCluster(self._workspace.cluster(cluster))
+        return self._clusters[cluster]
+
+    def _source(self) -> Source:
+        config = self._stream.config.source
+        cluster = self._workspace.cluster(config.cluster)
+        url = config.registry_url
+        registry = None if url is None else RegistryAddress(url, self._cache_dir)
+        return Source(
+            cluster=cluster.name,
+            topic=config.topic,
+            properties=cluster.client_properties(),
+            region=self._stream.region,
+            format=config.format,
+            schema=source_schema(self._stream, registry),
+            registry=registry,
+        )
+
+    @property
+    def _cache_dir(self) -> Path:
+        return self._workspace.state_dir / "registry"
+
+    def _outlet(self, output: Output, schema: Record) -> Outlet:
+        items = output.project if output.project is not None else ("*",)
+        columns, _ = check_projection(items, schema)
+        return Outlet(output.name, output.filter, tuple(columns), self._target(output))
+
+    def _target(self, output: Output) -> Target:
+        match output.sink:
+            case TopicSink() as sink:
+                registered = None
+                if sink.format == "avro" and sink.registry is not None:
+                    address = RegistryAddress(sink.registry.url, self._cache_dir)
+                    known = self._stream.stream.sink_schemas.get(output.name)
+                    registered = Registered(address, sink.subject, known)
+                return ToTopic(
+                    sink.cluster, sink.topic, sink.format, sink.key, sink.compression, registered
+                )
+            case StreamSink() as sink:
+                return self._other_stream(sink)
+            case SearchSink() as sink:
+                return ToSearch(sink.url.reveal(), sink.index, sink.id_column, sink.batch_rows)
+            case TableSink() as sink:
+                return ToTable(sink)
+
+    def _other_stream(self, sink: StreamSink) -> ToTopic:
+        other = load_target(self._stream.stream, sink, self._workspace)
+        source = other.config.source
+        registered = None
+        if source.format == "avro" and source.registry_url is not None:
+            address = RegistryAddress(source.registry_url, self._cache_dir)
+            subject = source.registry_subject or f"{source.topic}-value"
+            registered = Registered(address, subject, other.schema)
+        return ToTopic(source.cluster, source.topic, source.format, sink.key, "lz4", registered)
+
+    def _quarantine(self, hygiene: Hygiene) -> ToTopic | None:
+        place = hygiene.quarantine
+        return None if place is None else ToTopic(place.cluster, place.topic, "raw", None, "lz4")
+
+    def _with_way(self, outlet: Outlet, schema: Record) -> Outlet:
+        target = outlet.target
+        if not isinstance(target, ToTopic):
+            return outlet
+        avro = None
+        if target.registered is not None:
+            place = target.registered
+            written = place.known or output_schema(outlet, schema)
+            text = json.dumps(to_avro(written))
+            avro = written, Registry(place.address).register(place.subject, text)
+        return replace(outlet, target=replace(target, way=self._way(target), avro=avro))
+
+    def _way(self, target: ToTopic, settings: Mapping[str, str] | None = None) -> Way:
+        kafka = self.kafka(target.cluster)
+        if kafka.ensure_topic(target.topic, settings=settings):
+            log.info("created a topic", topic=target.topic, cluster=target.cluster)
+        batch_bytes = min(LARGEST_BATCH_BYTES, kafka.largest_batch_bytes(target.topic))
+        properties = self._workspace.cluster(target.cluster).client_properties()
+        return Way(properties_of(properties), target.compression, batch_bytes)
+
+
+def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record:
+    """Return the schema that a stream's records are read as; a registry is asked for its own."""
+    config = stream.config.source
+    if config.format == "raw":
+        return RAW_SCHEMA
+    if stream.stream.schema is not None:
+        return stream.stream.schema
+    subject = config.registry_subject
+    if registry is None or subject is None:
+        raise Terminal(f"stream {stream.config.name} has no schema")
+    return parse_avro(Registry(registry).latest(subject).text, f"subject {subject}")

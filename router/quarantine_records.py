@@ -1,0 +1,55 @@
+"""Bad records into the quarantine: byte for byte, their time kept, the reason in headers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace import contract
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from headrace.kafka.bulk import BulkProducer
+    from headrace.records.rows import Headers
+
+# Connect's names for where in a record's way it turned out to be bad.
+READING: Final = "VALUE_CONVERTER"
+EVALUATING: Final = "TRANSFORMATION"
+WRITING: Final = "TASK_PUT"
+EXCEPTION_CLASS: Final = "headrace.BadRecord"
+
+
+class Quarantine:
+    """The quarantine topic of a stream."""
+
+    def __init__(self, producer: BulkProducer, topic: str) -> None:
+        self.producer = producer
+        self.topic = topic
+
+    def add(self, message: Any, stage: str, reason: str, connector: str) -> None:  # noqa: ANN401 - a message of Kafka's client
+        """Send a record as it came; the flush of its producer tells whether it arrived."""
+        own = message.headers() or []
+        headers = [*own, *_headers(message, stage, reason, connector)]
+        _, timestamp_ms = message.timestamp()
+        self.producer.produce_patiently(
+            self.topic, message.value(), message.key(), headers, max(timestamp_ms, 0)
+        )
+
+    def refused(self, reason: str) -> Terminal:
+        """Return the error for a bad record that the quarantine itself does not take."""
+        return Terminal(
+            f"the quarantine topic {self.topic} refuses a record: {reason}",
+            "let it take what the source takes (max.message.bytes)",
+        )
+
+
+def _headers(message: Any, stage: str, reason: str, connector: str) -> Headers:  # noqa: ANN401 - as above
+    texts = (
+        (contract.QUARANTINE_TOPIC, message.topic()),
+        (contract.QUARANTINE_PARTITION, str(message.partition())),
+        (contract.QUARANTINE_OFFSET, str(message.offset())),
+        (contract.QUARANTINE_CONNECTOR, connector),
+        (contract.QUARANTINE_STAGE, stage),
+        (contract.QUARANTINE_EXCEPTION_CLASS, EXCEPTION_CLASS),
+        (contract.QUARANTINE_EXCEPTION_MESSAGE, reason),
+    )
+    return [(name, text.encode(errors="replace")) for name, text in texts]

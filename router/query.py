@@ -1,0 +1,207 @@
+"""One query of a stream: Spark says up to where a batch goes, tasks route it, ledgers keep it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import structlog
+
+from headrace.errors import HeadraceError, Transient
+from headrace.kafka.spark import read_topics
+from headrace.streaming import Job
+from router.checkpoint import batch_ends, fit
+from router.groups import shares
+from router.ledger import Counts, Entry, Stretch, checked
+from router.member import now_text
+from router.task import Done, Work, work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.config.workspace import Cluster
+    from router.member import Member
+    from router.plan import RoutePlan
+    from router.planning import Planner
+    from router.source import SourceTopic
+
+    Lane: TypeAlias = Callable[[SparkSession, Sequence[Work]], list[Done]]
+
+# A batch takes seconds at most: so long a drain lasts, and so much is done again after a crash.
+MOST_PER_BATCH: Final = 1_000_000
+# Spark's number for a partition's first record.
+EARLIEST: Final = -2
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySettings:
+    """What all queries of a stream have in common."""
+
+    planner: Planner
+    plan: RoutePlan
+    cluster: Cluster
+    source: SourceTopic
+    tasks: int
+    trigger: timedelta | None
+
+
+def direct_lane(spark: SparkSession, works: Sequence[Work]) -> list[Done]:
+    """Let each piece of work be a Spark task from its first fetch to its last acknowledgement."""
+    done: list[Done] = spark.sparkContext.parallelize(works, len(works)).map(work).collect()
+    return done
+
+
+class RouterQuery:
+    """The members of one group, from their places in the topic on."""
+
+    def __init__(
+        self,
+        settings: QuerySettings,
+        members: Sequence[Member],
+        checkpoint: Path,
+        lane: Lane = direct_lane,
+    ) -> None:
+        self.name = checkpoint.parent.name
+        self._settings = settings
+        self._members = {member.name: member for member in members}
+        self._checkpoint = checkpoint
+        self._lane = lane
+
+    def job(self, spark: SparkSession) -> Job:
+        """Return the query, to be started from where its members are; also anew after a failure."""
+        settings = self._settings
+        topic = settings.plan.source.topic
+        plan = settings.planner.resolved(settings.plan, self._members)
+        for member in self._members.values():
+            member.begin(settings.source)
+        places = self._first_places()
+        fit(self._checkpoint, topic, places)
+        rows = read_topics(
+            spark,
+            settings.cluster,
+            [topic],
+            json.dumps({topic: {str(number): at for number, at in sorted(places.items())}}),
+            maxOffsetsPerTrigger=str(MOST_PER_BATCH),
+            # Gaps are found before each batch, and told exactly.
+            failOnDataLoss="false",
+        )
+
+        def handle(batch: DataFrame, batch_id: int) -> None:
+            self._route(batch.sparkSession, plan, batch_id)
+
+        return Job(self.name, rows, handle, self._checkpoint, settings.trigger)
+
+    def _first_places(self) -> dict[int, int]:
+        places: dict[int, int] = {}
+        for member in self._members.values():
+            for number, at in member.places.items():
+                places[number] = min(places.get(number, at), at)
+        known = self._settings.source.partitions()
+        # Spark wants to hear of every partition; one that is new begins at its first record.
+        return {number: places.get(number, EARLIEST) for number in known | places.keys()}
+
+    def _route(self, spark: SparkSession, plan: RoutePlan, batch_id: int) -> None:
+        source = self._settings.source
+        ends = batch_ends(self._checkpoint, batch_id, plan.source.topic)
+        topic_id = source.identity()
+        for member in self._members.values():
+            member.require_same(topic_id)
+        earliest = source.kafka.earliest(plan.source.topic, ends)
+        starts: dict[str, dict[int, int]] = {}
+        lost: dict[str, dict[int, int]] = {}
+        for name, member in self._members.items():
+            begin = {number: member.places.get(number, earliest[number]) for number in ends}
+            lost[name] = source.lost(name, begin, ends, earliest)
+            starts[name] = {
+                number: at + lost[name].get(number, 0)
+                for number, at in begin.items()
+                if at < ends[number]
+            }
+        done = self._work(spark, plan, starts, ends)
+        for name, member in self._members.items():
+            entry = _entry(batch_id, starts[name], ends, lost[name], done.get(name, {}))
+            if entry.stretches:
+                member.record(checked(entry))
+                log.info("batch routed", output=name, batch=batch_id, **shown(entry.counts))
+
+    def _work(
+        self,
+        spark: SparkSession,
+        plan: RoutePlan,
+        starts: Mapping[str, Mapping[int, int]],
+        ends: Mapping[int, int],
+    ) -> dict[str, dict[int, Counts]]:
+        """Let tasks route the ranges; return what became of them, by member and partition."""
+        widths = {
+            number: end - min(at.get(number, end) for at in starts.values())
+            for number, end in ends.items()
+        }
+        works = [
+            Work(
+                plan,
+                {number: ends[number] for number in part},
+                {
+                    name: {number: at[number] for number in part if number in at}
+                    for name, at in starts.items()
+                },
+            )
+            for part in shares(widths, self._settings.tasks)
+        ]
+        if not works:
+            return {}
+        try:
+            results = self._lane(spark, works)
+        except Exception as problem:
+            raise _failed_task(problem) from problem
+        merged: dict[str, dict[int, Counts]] = {}
+        for done in results:
+            if done.problem is not None:
+                raise done.problem
+            for name, counts in done.counts.items():
+                merged.setdefault(name, {}).update(counts)
+        return merged
+
+
+def shown(counts: Counts) -> dict[str, int]:
+    """Return the counts for a log line or a report, without what did not happen."""
+    whole = {
+        "read": counts.read,
+        "written": counts.written,
+        "filtered": counts.filtered,
+        "dropped": sum(counts.dropped.values()),
+        "quarantined": counts.quarantined,
+    }
+    return {name: value for name, value in whole.items() if value or name in {"read", "written"}}
+
+
+def _failed_task(problem: Exception) -> HeadraceError:
+    if isinstance(problem, HeadraceError):
+        return problem
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    told = [line for line in lines if "Error" in line or "Exception" in line] or lines
+    return Transient(f"a task failed: {told[-1] if told else problem!r}", "see Spark's log")
+
+
+def _entry(
+    batch_id: int,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+    lost: Mapping[int, int],
+    counts: Mapping[int, Counts],
+) -> Entry:
+    stretches = {
+        number: Stretch(
+            at - lost.get(number, 0),
+            ends[number],
+            counts.get(number, Counts()),
+            lost.get(number, 0),
+        )
+        for number, at in starts.items()
+    }
+    return Entry(batch_id, now_text(), stretches)

@@ -1,0 +1,232 @@
+"""The two halves of a task around Spark's evaluation: rows in as Arrow, records out."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from headrace.contract import METADATA, METADATA_RECORD
+from headrace.errors import HeadraceError
+from headrace.records.arrow import arrow_schema, to_columns, to_rows
+from headrace.records.avro_writer import AvroWriter
+from headrace.records.codegen import function
+from headrace.records.json_writer import JsonWriter
+from headrace.records.rows import attribute, row_class
+from router.compile import headers_of
+from router.decode import decoding, region_of
+from router.ledger import Counts
+from router.plan import ToTopic
+from router.quarantine_records import EVALUATING
+from router.sending import Sending, readers, sent_as, stops_at
+from router.task import Done, ranges_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from headrace.kafka.bulk import Refused
+    from headrace.kafka.ranges import RangeReader
+    from headrace.records.hygiene import Broken
+    from headrace.records.rows import Headers, Row
+    from headrace.schema.model import Record
+    from router.plan import Outlet, RoutePlan
+    from router.sending import Message, Sent
+    from router.task import Work
+
+    Batches = Iterable[pa.RecordBatch]
+
+PLACE: Final = "__place__"
+HEADERS: Final = "__headers__"
+BAD: Final = "__bad__"
+OUT: Final = "__out__"
+_HEADER = pa.struct([("name", pa.string()), ("value", pa.binary())])
+_OWN = (
+    pa.field(PLACE, pa.struct([("partition", pa.int32()), ("offset", pa.int64())])),
+    pa.field(HEADERS, pa.list_(_HEADER)),
+    pa.field(
+        BAD, pa.struct([("kind", pa.string()), ("action", pa.string()), ("why", pa.string())])
+    ),
+)
+_METADATA_ROW = row_class(METADATA_RECORD)
+
+
+def decoded_columns(schema: Record) -> pa.Schema:
+    """Return the columns that decoded records have between tasks and Spark."""
+    metadata = pa.field(METADATA, pa.struct(list(arrow_schema(METADATA_RECORD))))
+    return pa.schema([*arrow_schema(schema), metadata, *_OWN])
+
+
+def decode_batches(works: Sequence[bytes]) -> Callable[[Batches], Batches]:
+    """Return what turns the numbers of pieces of work into their decoded records."""
+
+    def decode(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from _decoded(pickle.loads(works[number]))  # noqa: S301 - our driver wrote it
+
+    return decode
+
+
+def _decoded(work: Work) -> Batches:
+    plan = work.plan
+    columns = decoded_columns(plan.source.schema)
+    decode = _decoder(plan)
+    headers = headers_of(plan.source.region)
+    reader = readers.take(plan.source.properties)
+    try:
+        for number, messages in reader.chunks(plan.source.topic, ranges_of(work)):
+            good: list[tuple[Message, Row]] = []
+            bad: list[tuple[Message, Broken]] = []
+            decode(messages, number, time.time_ns() // 1_000_000, good, bad)
+            origin = f"{plan.source.topic}/{number}/"
+            rows = [row for _, row in good] + [None for _ in bad]
+            every = [message for message, _ in good] + [message for message, _ in bad]
+            metadata = [_metadata(one, plan.source.region) for one in every]
+            own = [
+                [{"partition": number, "offset": one.offset()} for one in every],
+                [_headers(headers(one, origin)) for one in every],
+                [None for _ in good] + [_told(broken) for _, broken in bad],
+            ]
+            arrays = [
+                *to_columns(rows, plan.source.schema),
+                pa.StructArray.from_arrays(
+                    to_columns(metadata, METADATA_RECORD), fields=list(columns.field(METADATA).type)
+                ),
+                *(pa.array(values, one.type) for values, one in zip(own, _OWN, strict=True)),
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+    finally:
+        readers.give_back(plan.source.properties, reader)
+
+
+def send_batches(plan: bytes, name: str, written: Record) -> Callable[[Batches], Batches]:
+    """Return what sends the evaluated records of an output, and answers with its counts."""
+
+    def send(batches: Batches) -> Batches:
+        done = _sent(pickle.loads(plan), name, written, batches)  # noqa: S301 - our driver wrote it
+        yield pa.RecordBatch.from_pydict({"done": [pickle.dumps(done)]})
+
+    return send
+
+
+def _sent(plan: RoutePlan, name: str, written: Record, batches: Batches) -> Done:
+    sending = Sending(plan, [name])
+    reader = readers.take(plan.source.properties)
+    try:
+        for batch in batches:
+            sent = _send_batch(sending, sending.outlets[name], written, batch, reader)
+            # Per batch: what is refused has to be known by what it was sent as.
+            sending.flush(reader, lambda refused, sent=sent: _found(refused, sent))  # type: ignore[misc]  # a default binds the loop's value
+    except HeadraceError as problem:
+        sending.give_up()
+        return Done(problem=problem)
+    except BaseException:
+        sending.give_up()
+        raise
+    finally:
+        readers.give_back(plan.source.properties, reader)
+    return Done(sending.counts)
+
+
+def _send_batch(
+    sending: Sending, outlet: Outlet, written: Record, batch: pa.RecordBatch, reader: RangeReader
+) -> dict[Sent, Headers]:
+    """Send what passed of a batch, and account for the rest of it; return what was sent."""
+    sent: dict[Sent, Headers] = {}
+    places = batch.column(PLACE).to_pylist()
+    headers = batch.column(HEADERS).to_pylist()
+    bad = batch.column(BAD).to_pylist()
+    out = batch.column(OUT)
+    passed = out.field("passed")
+    failed, filtered = out.is_null().to_pylist(), passed.is_null().to_pylist()
+    rows = to_rows(passed.field("values"), written)
+    keys = passed.field("key").to_pylist()
+    encode, producer = _encoder(outlet, written), sending.producers[outlet.name]
+    for index, place in enumerate(places):
+        number = place["partition"]
+        if bad[index] is not None:
+            counts = _told_counts(sending, place, bad[index])
+        elif failed[index]:
+            counts = _failed(sending, outlet, place, reader)
+        elif filtered[index]:
+            counts = Counts(filtered=1)
+        else:
+            own = [(one["name"], one["value"]) for one in headers[index]]
+            value = encode(rows[index])
+            producer.produce_patiently(outlet.sent_to, value, keys[index], own)
+            sent[sent_as(outlet.sent_to, value, keys[index])] = own
+            counts = Counts(written=1)
+        sending.count(outlet.name, number, counts + Counts(read=1))
+    sending.poll()
+    return sent
+
+
+def _found(
+    refused: Sequence[Refused], sent: Mapping[Sent, Headers]
+) -> Iterable[tuple[Refused, Headers]]:
+    for one in refused:
+        yield one, sent[one.topic, one.value, one.key]
+
+
+def _told_counts(sending: Sending, place: Mapping[str, int], bad: Mapping[str, str]) -> Counts:
+    # The quarantine is a query of its own beside this lane: here its records are only counted.
+    if bad["action"] == "fail":
+        topic = sending.plan.source.topic
+        shown = f"{topic}-{place['partition']} @ {place['offset']}"
+        raise stops_at(sending.plan.stream, shown, bad["why"])
+    return Counts(dropped={bad["kind"]: 1}) if bad["action"] == "drop" else Counts(quarantined=1)
+
+
+def _failed(
+    sending: Sending, outlet: Outlet, place: Mapping[str, int], reader: RangeReader
+) -> Counts:
+    """Do with a record that Spark could not evaluate as with other bad ones."""
+    message = reader.one(sending.plan.source.topic, place["partition"], place["offset"])
+    reason = f"Spark cannot evaluate output {outlet.name} for it"
+    counts = sending.as_told(message, sending.plan.hygiene.on_bad_record, "expression", reason)
+    if counts.quarantined:
+        sending.keep(message, EVALUATING, reason, f"{sending.plan.stream}.{outlet.name}")
+    return counts
+
+
+def _encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
+    target = outlet.target
+    if isinstance(target, ToTopic) and target.avro is not None:
+        schema, schema_id = target.avro
+        write, make = AvroWriter(schema, schema_id), row_class(schema)
+        names = {field.name: attribute(at) for at, field in enumerate(written.fields)}
+        order = [names.get(field.name) for field in schema.fields]
+        return lambda row: write(
+            make(*(None if name is None else getattr(row, name) for name in order))
+        )
+    if isinstance(target, ToTopic) and target.format == "raw":
+        return lambda row: row.f0
+    return JsonWriter(written)
+
+
+def _decoder(plan: RoutePlan) -> Callable[..., None]:
+    decoder = decoding(plan)
+    body = ["for m in messages:", *(f"    {line}" for line in decoder.lines)]
+    body.append("    good.append((m, r))")
+    arguments = ["messages", "number", "now_ms", "good", "bad"]
+    return function("decode_all", arguments, body, decoder.names)
+
+
+def _metadata(message: Message, region: str | None) -> Row:
+    return _METADATA_ROW(
+        message.timestamp()[1] * 1000,
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        region_of(message.headers(), region),
+    )
+
+
+def _headers(headers: Headers) -> list[dict[str, object]]:
+    return [{"name": name, "value": value} for name, value in headers]
+
+
+def _told(broken: Broken) -> dict[str, str]:
+    return {"kind": broken.kind, "action": broken.action, "why": broken.reason}

@@ -1,0 +1,192 @@
+"""What a Spark task does: fetch its ranges, route every record, wait for all acknowledgements.
+
+Compiled functions are kept between tasks. An error that has a name goes back as a value, so that no stack trace stands around it.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from headrace.errors import HeadraceError, Terminal
+from headrace.expressions.lane.compile import NotCompiled
+from headrace.kafka.ranges import offset_of
+from router.compile import compile_outlet, compile_route
+from router.ledger import Counts
+from router.plan import QUARANTINE
+from router.quarantine_records import EVALUATING
+from router.sending import Message, Sending, places_of, readers, sent_as
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from headrace.kafka.bulk import Refused
+    from headrace.kafka.ranges import RangeReader
+    from headrace.records.hygiene import Broken
+    from headrace.records.rows import Headers
+    from router.compile import Route
+    from router.plan import RoutePlan
+
+    Sendable: TypeAlias = bytes | str | None
+
+_routes: Final[dict[tuple[str, tuple[str, ...]], Route]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Ranges of offsets for the members of one query; each member begins at its own place.
+
+    `members` are names of outputs, and QUARANTINE. A partition that a member has no start for is
+    not its work.
+    """
+
+    plan: RoutePlan
+    ends: Mapping[int, int]
+    starts: Mapping[str, Mapping[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of it: for each member and partition. `problem` is why it did not end."""
+
+    counts: Mapping[str, Mapping[int, Counts]] = field(default_factory=dict)
+    problem: HeadraceError | None = None
+
+
+def work(task: Work) -> Done:
+    """Do a task's work; all of it is acknowledged when this returns without a problem."""
+    # A batch makes no cycles, and its messages by the thousand would be looked through for them.
+    gc.disable()
+    run = None
+    try:
+        run = _Run(task)
+        run.run()
+        return Done(run.counts)
+    except HeadraceError as problem:
+        _give_up(run)
+        return Done(problem=problem)
+    except BaseException:
+        _give_up(run)
+        raise
+    finally:
+        gc.enable()
+
+
+def _give_up(run: _Run | None) -> None:
+    if run is not None:
+        run.give_up()
+
+
+class _Run(Sending):
+    """One task's work, from the first fetch to the last acknowledgement."""
+
+    def __init__(self, task: Work) -> None:
+        super().__init__(task.plan, task.starts)
+        self._task = task
+
+    def run(self) -> None:
+        """Route everything and wait until it has arrived."""
+        source = self.plan.source
+        reader = readers.take(source.properties)
+        try:
+            for number, messages in reader.chunks(source.topic, ranges_of(self._task)):
+                for names, run in self._by_members(number, messages):
+                    self._route(names, number, run)
+            self.flush(reader, lambda refused: self._find(refused, reader))
+        finally:
+            readers.give_back(source.properties, reader)
+
+    def _by_members(
+        self, number: int, messages: Sequence[Message]
+    ) -> Iterator[tuple[frozenset[str], Sequence[Message]]]:
+        """Split records where a member's own place lies between them."""
+        places = {name: at[number] for name, at in self._task.starts.items() if number in at}
+        first, last = offset_of(messages[0]), offset_of(messages[-1])
+        edges = sorted({at for at in places.values() if first < at <= last})
+        for low, high in zip([first, *edges], [*edges, last + 1], strict=True):
+            names = frozenset(name for name, at in places.items() if at <= low)
+            run = [one for one in messages if low <= offset_of(one) < high] if edges else messages
+            if names and run:
+                yield names, run
+
+    def _route(self, names: frozenset[str], number: int, messages: Sequence[Message]) -> None:
+        outlets = [name for name in self.outlets if name in names]
+        producers = [self.producers[name] for name in outlets]
+        sends = [(producer.produce, producer.produce_patiently) for producer in producers]
+        bad: list[tuple[Message, Broken]] = []
+        failed: list[tuple[int, Message, Exception]] = []
+        now_ms = time.time_ns() // 1_000_000
+        route = _route_of(self.plan, tuple(outlets))
+        written = route(messages, number, now_ms, sends, bad, failed)
+        self.poll()
+        shared = self.bad(bad, keep=QUARANTINE in names)
+        own = self._failed(failed, outlets)
+        for index, name in enumerate(outlets):
+            gone = shared + own.get(index, Counts())
+            rest = len(messages) - gone.accounted - written[index]
+            self.count(name, number, gone + Counts(len(messages), written[index], rest))
+        if QUARANTINE in names:
+            good = len(messages) - shared.accounted
+            self.count(QUARANTINE, number, shared + Counts(len(messages), 0, good))
+
+    def _find(
+        self, refused: Sequence[Refused], reader: RangeReader
+    ) -> Iterator[tuple[Refused, Headers]]:
+        """Route the task's ranges once more, sending nothing, until it is known which they were."""
+        wanted = places_of(refused)
+        found: list[tuple[Refused, Headers]] = []
+
+        def look(topic: str, value: Sendable, key: Sendable, headers: Headers) -> None:
+            same = wanted.get(sent_as(topic, value, key))
+            if same:
+                found.append((same.pop(), headers))
+
+        names = tuple(self.outlets)
+        route = _route_of(self.plan, names)
+        now_ms = time.time_ns() // 1_000_000
+        for number, messages in reader.chunks(self.plan.source.topic, ranges_of(self._task)):
+            route(messages, number, now_ms, [(look, look)] * len(names), [], [])
+            if len(found) == len(refused):
+                break
+        yield from found
+
+    def _failed(
+        self, failed: Sequence[tuple[int, Message, Exception]], outlets: Sequence[str]
+    ) -> dict[int, Counts]:
+        """Do with records that an output's own expressions fail on as with other bad ones."""
+        counts: dict[int, Counts] = {}
+        action = self.plan.hygiene.on_bad_record
+        for index, message, problem in failed:
+            reason = str(problem) or type(problem).__name__
+            one = self.as_told(message, action, "expression", reason)
+            if one.quarantined:
+                self.keep(message, EVALUATING, reason, f"{self.plan.stream}.{outlets[index]}")
+            counts[index] = counts.get(index, Counts()) + one
+        return counts
+
+
+def ranges_of(task: Work) -> dict[int, range]:
+    """Return what of each partition a task has to read: from the member that is furthest back."""
+    places = [place for at in task.starts.values() for place in at.items()]
+    return {
+        number: range(min(at for one, at in places if one == number), end)
+        for number, end in task.ends.items()
+    }
+
+
+def _route_of(plan: RoutePlan, names: tuple[str, ...]) -> Route:
+    """Return the compiled function for these outputs; made once in a process."""
+    known = _routes.get((plan.id, names))
+    if known is not None:
+        return known
+    compiled = []
+    for name in names:
+        outlet = next(one for one in plan.outlets if one.name == name)
+        made = compile_outlet(outlet, plan.source.schema)
+        if isinstance(made, NotCompiled):
+            raise Terminal(f"output {name} cannot be evaluated here: {made.reason}")
+        compiled.append(made)
+    route = _routes[plan.id, names] = compile_route(plan, compiled)
+    return route
