@@ -87,7 +87,9 @@ class LakeWriter:
             self._resume()
             starts = json.dumps({source.topic: self._starts})
             cluster = self._workspace.cluster(source.cluster)
-            kafka = read_topics(spark, cluster, [source.topic], starts, batch.max_rows)
+            kafka = read_topics(
+                spark, cluster, [source.topic], starts, maxOffsetsPerTrigger=str(batch.max_rows)
+            )
             job = Job(self._config.name, kafka, self._land, self._checkpoint, batch.max_interval)
             run_jobs([job], drain, once=once)
         return self._landed
