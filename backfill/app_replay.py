@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+import threading
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+import msgspec
 
 from backfill import tags
-from backfill.asked import tables_of
-from backfill.certificate import Certificate, SourceCount
-from backfill.disorder import DisorderMeter
-from backfill.replay import MS
-from backfill.state import RunState
+from backfill.asked import columns_of, tables_of
+from backfill.certificate import Certificate
+from backfill.measured import totals
+from backfill.pace import Rate
+from backfill.query_log import committed
+from backfill.replay import MS, counted
+from backfill.request import (
+    held_by,
+    plan_of,
+    record_of,
+    sources_of,
+    state_of,
+)
 from backfill.streams import Replay
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
-from headrace.contract import INGESTION_TS
+from headrace.errors import UsageError
 from headrace.locks import hold
 from headrace.streaming import finish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
+    from backfill.plan import Plan
     from backfill.request import Request
+    from backfill.state import RunState
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
     from headrace.signals import Drain
 
-MEASURE = "headrace.source:"
+LOOKED_AT_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,78 +57,125 @@ class AppRun:
     run_id: str
 
 
-def replay_app(run: AppRun, request: Request, spark: SparkSession, drain: Drain) -> Certificate:
-    """Run an application over a period; its certificate says what was read, and what was late."""
-    state = RunState(run.workspace.state_dir / "backfill" / run.run_id)
-    with hold(state.lock, f"replay {run.run_id}", "wait for it, or choose another --run-id"):
-        state.refuse_existing()
-        replay = Replay.of(run.workspace, request)
-        sources = replay.sources()
+def replay_app(
+    run: AppRun, request: Request | None, spark: SparkSession, drain: Drain
+) -> Certificate:
+    """Run an application over a period; its certificate says what was read, and what was late.
+
+    Without a request the run goes on by the plan that it was begun with.
+    """
+    state = state_of(run.workspace, run.run_id)
+    with hold(state.lock, *held_by(run.run_id)):
+        plan = _plan(run, request, state)
+        sources = sources_of(run.workspace, plan)
         for source in sources.values():
             tags.hold(source, run.run_id)
-        streams = replay.streams(spark, run.run_id)
-        frames = {
-            name: _measured(streams[table], table) for name, table in tables_of(run.app).items()
-        }
-        # In a replay a record may come by the threshold later than it came live.
-        widened = timedelta(microseconds=request.threshold_us)
-        marked = with_watermarks(run.app, frames, widened)
-        result = result_of(run.app, Sources(spark, marked), run.workspace.root)
-        checkpoint = state.folder / "checkpoint"
-        config = run.app.config
-        query = start(result, config.sink, run.workspace, run.run_id, checkpoint, once=False)
-        finish(query, config.name, drain, until_no_data=True)
-        progress = [_as_dict(one) for one in query.recentProgress]
-        certificate = _certificate(replay, progress)
-        state.keep_certificate(certificate.to_json())
-        for source in sources.values():
-            tags.release(source, run.run_id)
+        query = _started(run, request, plan, spark, state)
+        late = LateRows(state.folder / "late.json")
+        with late.followed(query):
+            finish(query, run.app.config.name, drain, until_no_data=True)
+        certificate = certificate_of(plan, state, late)
+        if certificate.complete:
+            state.keep_certificate(certificate.to_json())
+            for source in sources.values():
+                tags.release(source.table, run.run_id)
         return certificate
 
 
-def _measured(stream: DataFrame, table: str) -> DataFrame:
-    time = F.unix_micros(F.col(INGESTION_TS))
-    return stream.observe(
-        MEASURE + table,
-        F.count(F.lit(1)).alias("rows"),
-        F.min(time).alias("oldest"),
-        F.max(time).alias("newest"),
+def _plan(run: AppRun, request: Request | None, state: RunState) -> Plan:
+    name = str(run.app.path.resolve())
+    if request is None:
+        state.require()
+        record = state.record()
+        if record is None or record.app != name:
+            raise UsageError(
+                f"run {run.run_id} is none of {run.app.config.name}",
+                "go on with it by the file, or the tables, that it was begun with",
+            )
+        return state.plan()
+    state.refuse_existing()
+    plan = plan_of(run.workspace, request)
+    sink = run.app.config.sink
+    place = getattr(sink, "identifier", None) or getattr(sink, "path", None) or "its topic"
+    state.begin(plan, record_of(plan, f"{sink.type}:{place}", app=name))
+    return plan
+
+
+def _started(
+    run: AppRun, request: Request | None, plan: Plan, spark: SparkSession, state: RunState
+) -> StreamingQuery:
+    app, tables = run.app, tables_of(run.app)
+    rate = None if request is None else request.rate
+    streams = Replay.by(run.workspace, plan).streams(
+        spark,
+        run.run_id,
+        columns=columns_of(app),
+        rows_per_s=rate.per_s if isinstance(rate, Rate) else None,
     )
+    # In a replay a record may come by the threshold later than it came live.
+    widened = timedelta(microseconds=plan.threshold_us)
+    frames = {name: streams[table] for name, table in tables.items()}
+    marked = with_watermarks(app, frames, widened)
+    result = result_of(app, Sources(spark, marked), run.workspace.root)
+    checkpoint = state.folder / "checkpoint"
+    return start(result, app.config.sink, run.workspace, run.run_id, checkpoint, once=False)
 
 
-def _certificate(replay: Replay, batches: list[Mapping[str, Any]]) -> Certificate:
-    plan = replay.plan
-    rows: Counter[str] = Counter()
-    meter = DisorderMeter()
-    late = 0
-    for batch in batches:
-        meter.begin_step()
-        late += sum(state["numRowsDroppedByWatermark"] for state in batch["stateOperators"])
-        for name, seen in batch.get("observedMetrics", {}).items():
-            if name.startswith(MEASURE) and seen["rows"]:
-                rows[name.removeprefix(MEASURE)] += seen["rows"]
-                meter.see(seen["oldest"], seen["newest"])
-    done = max((int(batch["sources"][0]["endOffset"]["step"]) for batch in batches), default=0)
+class LateRows:
+    """How many rows each batch of a query dropped as late, kept in a file as the query runs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.by_batch: dict[str, int] = {}
+        if path.exists():
+            self.by_batch = msgspec.json.decode(path.read_bytes(), type=dict[str, int])
+
+    def followed(self, query: StreamingQuery) -> _Following:
+        """Keep the figures of a query while it is entered, and the last of them at its end."""
+        return _Following(self, query)
+
+    def take(self, query: StreamingQuery) -> None:
+        """Keep what the query says of its batches."""
+        for progress in query.recentProgress:
+            batch: Mapping[str, Any] = json.loads(progress.json)
+            late = sum(state["numRowsDroppedByWatermark"] for state in batch["stateOperators"])
+            self.by_batch[str(batch["batchId"])] = late
+        self._path.write_bytes(msgspec.json.encode(self.by_batch))
+
+
+class _Following:
+    def __init__(self, late: LateRows, query: StreamingQuery) -> None:
+        self._late = late
+        self._query = query
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._late.take(self._query)
+
+    def _follow(self) -> None:
+        while not self._ended.wait(LOOKED_AT_EVERY_S):
+            self._late.take(self._query)
+
+
+def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
+    """Put together what was measured in all the time that the run took."""
+    steps, batches = committed(state.folder / "checkpoint")
+    measured = totals(state.folder, steps)
     return Certificate(
         period=str(plan.period),
         order=plan.order,
-        steps=done,
+        steps=steps,
         threshold_ms=plan.threshold_us / MS if plan.order == "bounded" else None,
-        max_disorder_ms=meter.max_disorder_us / MS,
-        dropped_late=late,
-        complete=done == len(plan.steps),
-        sources=tuple(
-            SourceCount(source.name, source.snapshot_id, source.files, rows[source.name])
-            for source in plan.sources
-        ),
+        max_disorder_ms=measured.max_disorder_us / MS,
+        dropped_late=sum(late.by_batch.values()),
+        complete=steps == len(plan.steps),
+        sources=counted(plan, measured.rows),
+        offset_order_held=None if plan.order != "strict" else not measured.out_of_order,
+        batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
     )
-
-
-def _as_dict(progress: Any) -> Mapping[str, Any]:  # noqa: ANN401 - pyspark gives its own class
-    import json  # noqa: PLC0415
-
-    whole: dict[str, Any] = json.loads(progress.json)
-    for source in whole["sources"]:
-        if isinstance(source["endOffset"], str):
-            source["endOffset"] = json.loads(source["endOffset"])
-    return whole

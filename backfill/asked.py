@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from backfill.pace import Rate, parse_rate
 from backfill.period import parse_period
 from backfill.request import Request
 from headrace.application.select import of_the_past
@@ -27,11 +28,12 @@ class Asked(TypedDict):
 
     app_path: Path | None
     tables: tuple[str, ...]
-    start: str
-    end: str
+    start: str | None
+    end: str | None
     regions: str
     threshold: str | None
-    order: Order
+    order: Order | None
+    rate_limit: str | None
 
 
 def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
@@ -39,6 +41,8 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
     path, tables = asked["app_path"], asked["tables"]
     if (path is None) == (not tables):
         raise UsageError("a replay is of an application or of tables", "-c APP.yaml, or --table …")
+    if asked["start"] is None or asked["end"] is None:
+        raise UsageError("a replay is of a period", "--start-ts TIME --end-ts TIME")
     app = None if path is None else load_app(path, workspace)
     threshold = TABLES_THRESHOLD
     if app is not None:
@@ -46,18 +50,38 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
     if asked["threshold"] is not None:
         threshold = _duration(asked["threshold"])
     regions = (region.strip() for region in asked["regions"].split(","))
+    rate = parse_rate(asked["rate_limit"])
+    if (
+        app is not None
+        and rate is not None
+        and not (isinstance(rate, Rate) and rate.unit == "rows")
+    ):
+        raise UsageError(
+            f"--rate-limit {asked['rate_limit']}: the rate of an application is in rows a second",
+            "for example 5000; one batch waits for the other anyhow when its sink slows",
+        )
     return app, Request(
         tables=tables,
         period=parse_period(asked["start"], asked["end"]),
         regions=tuple(region for region in regions if region),
-        order=asked["order"],
+        order=asked["order"] or "bounded",
         threshold_us=threshold // MICROSECOND,
+        rate=rate,
     )
 
 
 def tables_of(app: LoadedApp) -> dict[str, str]:
     """Return the table that each source of the transform is replayed from."""
     return {name: source.identifier for name, source in of_the_past(app.config).items()}
+
+
+def columns_of(app: LoadedApp) -> dict[str, tuple[str, ...]]:
+    """Return the columns to read of each table; all of one that two sources read differently."""
+    found: dict[str, tuple[str, ...]] = {}
+    for source in of_the_past(app.config).values():
+        same = found.get(source.identifier, source.columns) == source.columns
+        found[source.identifier] = source.columns if same else ()
+    return found
 
 
 def smallest_threshold(app: LoadedApp) -> timedelta:
@@ -73,9 +97,14 @@ def _duration(text: str) -> timedelta:
         raise UsageError(f"--max-misalignment {text}: {problem.reason}", problem.advice) from None
 
 
-def jsonl_folder(target: str) -> Path:
-    """Read `jsonl:DIR`."""
-    kind, _, place = target.partition(":")
+def target_of(text: str) -> Path | tuple[str, str]:
+    """Read `jsonl:DIR` or `kafka:CLUSTER/TOPIC`."""
+    kind, _, place = text.partition(":")
+    cluster, _, topic = place.partition("/")
+    if kind == "kafka" and cluster and topic:
+        return cluster, topic
     if kind != "jsonl" or not place:
-        raise UsageError(f"--to {target} is no target", "write it as jsonl:DIR")
+        raise UsageError(
+            f"--to {text} is no target", "write it as jsonl:DIR or kafka:CLUSTER/TOPIC"
+        )
     return Path(place)

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class SourceCount:
-    """One table in a replay."""
+    """One table in a replay: the rows that came, and how many the plan says there are.
+
+    By metadata alone the plan knows a span, where the period ends within a file, where regions
+    were chosen, or where rows are deleted.
+    """
 
     name: str
     snapshot_id: int | None
     files: int
     rows: int
+    rows_at_least: int
+    rows_at_most: int
+
+    @property
+    def as_planned(self) -> bool:
+        """Whether as many rows came as there are."""
+        return self.rows_at_least <= self.rows <= self.rows_at_most
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The measured facts. `threshold_ms` is null where no bound was asked for."""
+    """The measured facts. `threshold_ms` is null where no bound was asked for.
+
+    `offset_order_held` is null but in strict order. `batches_unmeasured` counts batches of an
+    application whose late rows nobody counted, as the process was killed with the figure.
+    """
 
     period: str
     order: str
@@ -32,6 +43,8 @@ class Certificate:
     dropped_late: int
     complete: bool
     sources: tuple[SourceCount, ...]
+    offset_order_held: bool | None = None
+    batches_unmeasured: int = 0
 
     @property
     def bound_held(self) -> bool:
@@ -42,6 +55,23 @@ class Certificate:
     def rows(self) -> int:
         """How many rows were delivered."""
         return sum(source.rows for source in self.sources)
+
+    def differences(self) -> list[str]:
+        """Say what is not as it should be, each in a sentence; nothing where all is well."""
+        found = []
+        if not self.bound_held:
+            found.append(f"a record came {self.max_disorder_ms / 1000:.3f} s out of order")
+        if self.offset_order_held is False:
+            found.append("records of a Kafka partition came out of the order of their offsets")
+        if self.dropped_late:
+            found.append(f"{self.dropped_late:,} rows were dropped as late")
+        if self.complete:
+            found += [
+                f"{source.name} gave {source.rows:,} rows, and by the plan it has {_span(source)}"
+                for source in self.sources
+                if not source.as_planned
+            ]
+        return found
 
     def to_json(self) -> str:
         """Write the certificate for machines."""
@@ -54,19 +84,38 @@ class Certificate:
             "complete": self.complete,
             "order": self.order,
             "bound_held": self.bound_held,
+            "offset_order_held": self.offset_order_held,
+            "batches_unmeasured": self.batches_unmeasured,
             "period": self.period,
-            "sources": [asdict(source) for source in self.sources],
+            "sources": [
+                asdict(source) | {"as_planned": source.as_planned} for source in self.sources
+            ],
             "snapshots": {source.name: source.snapshot_id for source in self.sources},
+            "differences": self.differences(),
         }
         return json.dumps(whole, indent=2) + "\n"
 
-    def to_text(self, folder: Path) -> str:
+    def to_text(self, place: str) -> str:
         """Write the certificate for a person."""
         steps = "step" if self.steps == 1 else "steps"
         bound = "" if self.threshold_ms is None else f" of {self.threshold_ms / 1000:g} s allowed"
-        return (
-            f"{self.rows:,} rows in {self.steps:,} {steps} → {folder}\n"
-            f"  period {self.period}\n"
-            f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"
-            f" dropped as late {self.dropped_late}"
-        )
+        lines = [
+            f"{self.rows:,} rows in {self.steps:,} {steps} → {place}",
+            f"  period {self.period}, order {self.order}",
+            (
+                f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"
+                f" dropped as late {self.dropped_late}"
+            ),
+        ]
+        lines += [
+            f"  {source.name} @ snapshot {source.snapshot_id}: {source.rows:,} rows,"
+            f" by the plan {_span(source)}"
+            for source in self.sources
+        ]
+        return "\n".join([*lines, *(f"  DIFFERS: {one}" for one in self.differences())])
+
+
+def _span(source: SourceCount) -> str:
+    if source.rows_at_least == source.rows_at_most:
+        return f"{source.rows_at_most:,}"
+    return f"{source.rows_at_least:,} to {source.rows_at_most:,}"

@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill.asked import Asked
-    from backfill.certificate import Certificate
-    from backfill.request import Request, Run
-    from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
-    from headrace.signals import Drain
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -32,12 +27,17 @@ def table_options(function: F) -> F:
     """Add what a plan and a replay of tables have in common."""
     for option in (
         click.option(
+            "--rate-limit",
+            metavar="N|SIZE|auto",
+            help="At most so many rows a second (5000), or bytes (10MiB); auto: as many as the"
+            " target takes without slowing down.",
+        ),
+        click.option(
             "--order",
-            type=click.Choice(["bounded", "any"]),
-            default="bounded",
-            show_default=True,
+            type=click.Choice(["bounded", "any", "strict"]),
             help="bounded: nothing comes more than the threshold out of order;"
-            " any: file by file, as a plain batch job would.",
+            " strict: each Kafka partition by its offsets, as a change log asks;"
+            " any: file by file, as a plain batch job would. [default: bounded]",
         ),
         click.option(
             "--max-misalignment",
@@ -47,16 +47,8 @@ def table_options(function: F) -> F:
             " [default: the application's smallest threshold; for tables 15min]",
         ),
         click.option("--regions", default="", metavar="A,B", help="Only records of these regions."),
-        click.option(
-            "--end-ts", "end", required=True, metavar="TIME", help="Up to here, not included."
-        ),
-        click.option(
-            "--start-ts",
-            "start",
-            required=True,
-            metavar="TIME",
-            help="From this ingestion time on.",
-        ),
+        click.option("--end-ts", "end", metavar="TIME", help="Up to here, not included."),
+        click.option("--start-ts", "start", metavar="TIME", help="From this ingestion time on."),
         click.option(
             "--table",
             "tables",
@@ -78,18 +70,28 @@ def table_options(function: F) -> F:
 
 @backfill.command()
 @table_options
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw what each step holds into this file (SVG).",
+)
 @output_option
 @workspace_option
 @log_option
-def plan(*, as_json: bool, workspace_dir: Path | None, **asked: Unpack[Asked]) -> None:
+def plan(
+    *, picture: Path | None, as_json: bool, workspace_dir: Path | None, **asked: Unpack[Asked]
+) -> None:
     """Show what a replay would do: files, cuts, rows, bytes, steps, and a picture of them.
 
     By metadata: manifests, and the Parquet footers of files that span more time than the
-    threshold. Of a row group that does so itself, the column of times is read.
+    threshold. Of a row group that does so itself, the column of times is read; in strict order
+    the columns of `__metadata__` are read of every file.
     """
     from backfill import plan_report
     from backfill.asked import understood
+    from backfill.picture import as_svg
     from backfill.request import plan_of
+    from backfill.speeds import speeds
     from headrace.config.load import load_workspace
     from headrace.log import configure_logging
 
@@ -97,12 +99,26 @@ def plan(*, as_json: bool, workspace_dir: Path | None, **asked: Unpack[Asked]) -
     workspace = load_workspace(workspace_dir)
     _, request = understood(asked, workspace)
     made = plan_of(workspace, request)
-    click.echo(plan_report.as_json(made) if as_json else plan_report.as_text(made))
+    if picture is not None:
+        picture.write_text(as_svg(made), encoding="utf-8")
+    report = plan_report.as_json if as_json else plan_report.as_text
+    click.echo(report(made, speeds(workspace.state_dir / "backfill")))
 
 
 @backfill.command()
 @table_options
-@click.option("--to", "target", metavar="jsonl:DIR", help="With --table: where the records go.")
+@click.option(
+    "--to",
+    "target",
+    metavar="jsonl:DIR|kafka:CLUSTER/TOPIC",
+    help="With --table: where the records go.",
+)
+@click.option(
+    "--key",
+    metavar="COLUMN",
+    help="To Kafka: the column that becomes the key, and spreads the records over the partitions."
+    " [default: no key, and each record in the partition that it came from]",
+)
 @click.option("--run-id", metavar="ID", help="The run's name. [default: made from the clock]")
 @click.option("--resume", is_flag=True, help="Go on with the run of that --run-id.")
 @output_option
@@ -111,6 +127,7 @@ def plan(*, as_json: bool, workspace_dir: Path | None, **asked: Unpack[Asked]) -
 def replay(
     *,
     target: str | None,
+    key: str | None,
     run_id: str | None,
     resume: bool,
     as_json: bool,
@@ -123,77 +140,87 @@ def replay(
     newer than a: for every two records of any of the tables, whatever the layout of the files.
     The period is half-open and goes by `__metadata__.kafka_ingestion_ts`; times are ISO-8601,
     in UTC where they name no zone. A certificate says what was read and how far out of order
-    it was, as measured on the records.
+    it was, as measured on the records; the exit code is 1 where it is not as it should be.
 
         backfill replay --table lake.playback.starts --to jsonl:replayed
                  --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
+        backfill replay --table lake.playback.starts --to kafka:consumer/starts_again --key user_id
+                 --start-ts 2026-03-01 --end-ts 2026-03-02 --rate-limit 5000
         backfill replay -c apps/starts_by_country.yaml
                  --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
+        backfill replay --resume --run-id replay-20260302-080000-000000
 
-    With --table, DIR gets one file per step; Ctrl-C ends it after the step at hand, and --resume
-    with its run id goes on from there, also after a crash. With -c each dynamic source reads its
-    candidate of type iceberg, watermarks are widened by the threshold, the result goes to the
-    application's own sink, and windows that are still open at the end stay open. The snapshots
-    are held by a tag until all is delivered.
+    To a folder: one file per step. To a topic: the columns as JSON, the header
+    `headrace.origin` with topic/partition/offset/milliseconds of the original, at least once.
+    With -c each dynamic source reads its candidate of type iceberg, watermarks are widened by
+    the threshold, the result goes to the application's own sink, and windows that are still open
+    at the end stay open. Ctrl-C ends it after the step at hand; --resume goes on from there by
+    the plan that was made at the beginning, also after a crash. The snapshots are held by a tag
+    until all is delivered.
     """
-    from backfill.asked import jsonl_folder, understood
-    from backfill.request import Run, new_run_id
+    from backfill.commands import ReplayWish, replay_as_asked
     from headrace.config.load import load_workspace
     from headrace.errors import UsageError
     from headrace.log import configure_logging
-    from headrace.signals import Drain
 
     configure_logging()
     if resume and run_id is None:
         raise UsageError("--resume needs to know which run", "give its --run-id")
     workspace = load_workspace(workspace_dir)
-    app, request = understood(asked, workspace)
-    run_ = Run(run_id or new_run_id(), resume)
-    with Drain() as drain:
-        if app is None:
-            if target is None:
-                raise UsageError("--table needs to know where the records go", "--to jsonl:DIR")
-            place = jsonl_folder(target)
-            certificate = _replay_tables(workspace, request, run_, place, drain)
-        else:
-            place = workspace.state_dir / "backfill" / run_.run_id
-            certificate = _replay_app(workspace, app, request, run_, drain)
+    run_id, place, certificate = replay_as_asked(
+        workspace, ReplayWish(asked, target, key, run_id, resume)
+    )
     click.echo(certificate.to_json() if as_json else certificate.to_text(place), nl=not as_json)
-    if not certificate.complete and app is None:
-        click.echo(f"stopped before its end; go on with --resume --run-id {run_.run_id}", err=True)
-    elif not certificate.complete:
-        click.echo("stopped before its end; begin it anew with another --run-id", err=True)
-    return 0 if certificate.bound_held and not certificate.dropped_late else FAILED
+    if not certificate.complete:
+        click.echo(f"stopped before its end; go on with --resume --run-id {run_id}", err=True)
+    return FAILED if certificate.differences() else 0
 
 
-def _replay_tables(
-    workspace: Workspace, request: Request, run_: Run, folder: Path, drain: Drain
-) -> Certificate:
-    from backfill.jsonl import JsonlFolder
-    from backfill.progress import follow
-    from backfill.request import delivery
+@backfill.command()
+@click.argument("run_id", required=False)
+@output_option
+@workspace_option
+@log_option
+def status(run_id: str | None, *, as_json: bool, workspace_dir: Path | None) -> None:
+    """Show the replays of this workspace, or one of them: how far each is, and how it goes on."""
+    from backfill import runs
+    from headrace.config.load import load_workspace
 
-    output = JsonlFolder(folder, resume=run_.resume)
-    with delivery(workspace, request, run_, output) as going:
-        follow(going.run(output, drain))
-        certificate = going.certificate()
-        output.write_certificate(certificate.to_json())
-    return certificate
+    workspace = load_workspace(workspace_dir)
+    found = runs.runs_of(workspace) if run_id is None else [runs.status_of(workspace, run_id)]
+    if as_json:
+        click.echo(runs.as_json(found))
+    else:
+        click.echo("\n".join(map(runs.as_text, found)) or "no replay has begun here")
 
 
-def _replay_app(
-    workspace: Workspace, app: LoadedApp, request: Request, run_: Run, drain: Drain
-) -> Certificate:
-    from backfill.app_replay import AppRun, replay_app
-    from headrace.errors import UsageError
-    from headrace.spark import session
+@backfill.command()
+@click.argument("run_id")
+@click.option(
+    "--delete-output", is_flag=True, help="Remove the files that it has written (jsonl) as well."
+)
+@output_option
+@workspace_option
+@log_option
+def cancel(run_id: str, *, delete_output: bool, as_json: bool, workspace_dir: Path | None) -> None:
+    """End a replay for good: its plan, its position and its tags on the tables are removed."""
+    import json
+    from dataclasses import asdict
 
-    if run_.resume:
-        raise UsageError(
-            "the replay of an application cannot be resumed", "begin it anew: another --run-id"
-        )
-    with session(workspace, f"backfill-{app.config.name}") as spark:
-        return replay_app(AppRun(app, workspace, run_.run_id), request, spark, drain)
+    from backfill import runs
+    from headrace.config.load import load_workspace
+    from headrace.log import configure_logging
+
+    configure_logging()
+    done = runs.cancel(load_workspace(workspace_dir), run_id, delete_output=delete_output)
+    if as_json:
+        click.echo(json.dumps(asdict(done), indent=2))
+        return
+    click.echo(f"cancelled {run_id}")
+    for table in done.tags_removed:
+        click.echo(f"  its tag on {table} is removed")
+    if done.output_removed is not None:
+        click.echo(f"  its files in {done.output_removed} are removed")
 
 
 def main() -> None:

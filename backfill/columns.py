@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 from headrace.contract import METADATA
 
 INGESTION_FIELD = "kafka_ingestion_ts"
-REGION_FIELD = "region"
 
 
 def ingestion_times(batch: pa.RecordBatch) -> pa.Int64Array:
@@ -19,7 +18,22 @@ def ingestion_times(batch: pa.RecordBatch) -> pa.Int64Array:
 
 def regions_of(batch: pa.RecordBatch) -> pa.StringArray:
     """Return the regions of a batch."""
-    return pc.struct_field(batch.column(METADATA), REGION_FIELD).cast(pa.string())
+    return pc.struct_field(batch.column(METADATA), "region").cast(pa.string())
+
+
+def topics_of(batch: pa.RecordBatch) -> pa.StringArray:
+    """Return the topics that the records of a batch came from."""
+    return pc.struct_field(batch.column(METADATA), "topic").cast(pa.string())
+
+
+def partitions_of(batch: pa.RecordBatch) -> pa.Int32Array:
+    """Return the Kafka partitions of a batch."""
+    return pc.struct_field(batch.column(METADATA), "partition").cast(pa.int32())
+
+
+def offsets_of(batch: pa.RecordBatch) -> pa.Int64Array:
+    """Return the offsets of a batch."""
+    return pc.struct_field(batch.column(METADATA), "offset").cast(pa.int64())
 
 
 def inside(times: pa.Int64Array, span_us: tuple[int, int]) -> pa.BooleanArray:

@@ -52,7 +52,7 @@ def runs_of_row_groups(
     too_wide: list[RowGroup] = []
     run: list[RowGroup] = []
     for group in groups:
-        if group.max_ts_us - group.min_ts_us > threshold_us:
+        if group.width_us > threshold_us:
             too_wide.append(group)
             runs += _as_unit(unit, run)
             run = []
@@ -78,6 +78,8 @@ def slices_of_row_group(
             size_bytes=group.size_bytes,
             row_groups=(group.index, group.index + 1),
             window_us=grid.window_us(cell.number),
+            # Counted row by row, the period's alone.
+            partly=False,
         )
         for cell in sorted(cells, key=lambda cell: cell.number)
     ]
@@ -94,6 +96,7 @@ def _as_unit(unit: Unit, run: Sequence[RowGroup]) -> list[Unit]:
             rows=sum(group.rows for group in run),
             size_bytes=sum(group.size_bytes for group in run),
             row_groups=(run[0].index, run[-1].index + 1),
+            partly=any(group.partly for group in run),
         )
     ]
 

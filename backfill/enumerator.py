@@ -2,46 +2,97 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill.plan import Order, Plan, planned_source
-from backfill.planner import Limits, bounded, unordered
+from backfill.planner import Limits, Step, bounded, unordered
+from backfill.strict import strict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from backfill.period import Period
     from backfill.source import LakeSource
+    from backfill.strict import Stretch
     from backfill.units import Unit
 
 STEP_LIMITS = Limits(max_rows=2_000_000, max_bytes=512 * 2**20)
+FILES_AT_ONCE = 4
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0913 - a plan is of these
     sources: Sequence[LakeSource],
     period: Period,
     regions: Sequence[str],
     order: Order,
     threshold_us: int,
+    *,
+    limits: Limits = STEP_LIMITS,
 ) -> Plan:
     """Plan a replay of all sources together; every source is listed at its pinned snapshot."""
-    planned = []
-    everything: list[Unit] = []
-    for source in sources:
-        files = source.files()
-        units = files if order == "any" else _narrow(source, files, threshold_us)
-        planned.append(planned_source(source.name, source.snapshot_id, files, units))
-        everything += units
-    steps = (
-        unordered(everything, STEP_LIMITS)
-        if order == "any"
-        else bounded(everything, threshold_us, STEP_LIMITS)
+    files = {source.name: source.files() for source in sources}
+    widest = {
+        name: max((unit.width_us for unit in found), default=0) for name, found in files.items()
+    }
+    units = files
+    if order == "strict":
+        steps = _strict(sources, files, threshold_us, limits)
+        units = _units_of(steps, sources)
+    elif order == "any":
+        steps = list(unordered(_all(files), limits))
+    else:
+        cut = {
+            source.name: _narrowed(source, files[source.name], threshold_us) for source in sources
+        }
+        units = {name: found for name, (found, _) in cut.items()}
+        widest = {name: widest_us for name, (_, widest_us) in cut.items()}
+        steps = list(bounded(_all(units), threshold_us, limits))
+    planned = tuple(
+        planned_source(name, source.snapshot_id, files[name], units[name], widest[name])
+        for source in sources
+        for name in [source.name]
     )
-    return Plan(period, tuple(regions), order, threshold_us, tuple(planned), tuple(steps))
+    return Plan(period, tuple(regions), order, threshold_us, planned, tuple(steps))
 
 
-def _narrow(source: LakeSource, files: Sequence[Unit], threshold_us: int) -> list[Unit]:
-    units: list[Unit] = []
-    for file in files:
-        units += [file] if file.width_us <= threshold_us else source.cut(file, threshold_us)
-    return units
+def _all(units: Mapping[str, Sequence[Unit]]) -> list[Unit]:
+    return [unit for found in units.values() for unit in found]
+
+
+def _narrowed(
+    source: LakeSource, files: Sequence[Unit], threshold_us: int
+) -> tuple[list[Unit], int]:
+    """Cut the files that span more time than the threshold; returns the widest row group too."""
+    units = [file for file in files if file.width_us <= threshold_us]
+    widest_us = max((file.width_us for file in units), default=0)
+    with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+        wide = [file for file in files if file.width_us > threshold_us]
+        for pieces, group_us in pool.map(partial(source.cut, threshold_us=threshold_us), wide):
+            units += pieces
+            widest_us = max(widest_us, group_us)
+    return units, widest_us
+
+
+def _strict(
+    sources: Sequence[LakeSource],
+    files: dict[str, list[Unit]],
+    threshold_us: int,
+    limits: Limits,
+) -> list[Step]:
+    """Look up which offsets are where: in this order, time alone does not say."""
+    stretches: list[Stretch] = []
+    for source in sources:
+        with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+            look_up = partial(source.stretches, threshold_us=threshold_us)
+            read = pool.map(look_up, files[source.name])
+            stretches += [stretch for found in read for stretch in found]
+    return list(strict(stretches, threshold_us, limits))
+
+
+def _units_of(steps: Sequence[Step], sources: Sequence[LakeSource]) -> dict[str, list[Unit]]:
+    found: dict[str, list[Unit]] = {source.name: [] for source in sources}
+    for unit in (unit for step in steps for unit in step.units):
+        found[unit.source].append(unit)
+    return found

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from backfill.pace import Pace
+
 CERTIFICATE = "certificate.json"
 
 
@@ -29,23 +31,40 @@ class JsonlFolder:
             )
         folder.mkdir(parents=True, exist_ok=True)
 
-    def write_step(self, step: int, batches: Iterable[tuple[str, pa.RecordBatch]]) -> Counter[str]:
+    @property
+    def place(self) -> str:
+        """Where the rows go, as `--to` says it."""
+        return f"jsonl:{self.folder.absolute()}"
+
+    def write_step(
+        self, step: int, batches: Iterable[tuple[str, pa.RecordBatch]], pace: Pace
+    ) -> Counter[str]:
         """Write the rows of one step; returns how many of each source."""
         counts: Counter[str] = Counter()
         target = self.folder / f"step-{step:06d}.jsonl"
         temporary = target.with_suffix(".part")
         with temporary.open("wb") as file:
             for source, batch in batches:
-                objects = json_objects(batch, (("__step__", step), ("__source__", source)))
-                file.write(text_bytes(with_line_ends(objects)))
+                extra = (("__step__", step), ("__source__", source))
+                lines = with_line_ends(json_objects(batch, extra))
+                for start, end in pace.pieces(len(lines), lines.nbytes):
+                    file.write(text_bytes(lines[start:end]))
                 counts[source] += batch.num_rows
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
         return counts
 
-    def write_certificate(self, text: str) -> None:
+    def finish(self, certificate: str) -> None:
         """Write the certificate, last of all."""
         temporary = self.folder / f"{CERTIFICATE}.part"
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(certificate, encoding="utf-8")
         temporary.replace(self.folder / CERTIFICATE)
+
+    def remove(self) -> None:
+        """Remove what a replay has written here, and nothing else."""
+        for file in [*self.folder.glob("step-*.jsonl"), *self.folder.glob("*.part")]:
+            file.unlink()
+        (self.folder / CERTIFICATE).unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()

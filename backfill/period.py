@@ -33,14 +33,16 @@ class Period:
         if unit.max_ts_us < self.start_us or unit.min_ts_us >= self.end_us_exclusive:
             return None
         low, high = self._inside(unit.min_ts_us, unit.max_ts_us)
-        return replace(unit, min_ts_us=low, max_ts_us=high)
+        partly = unit.partly or (low, high) != (unit.min_ts_us, unit.max_ts_us)
+        return replace(unit, min_ts_us=low, max_ts_us=high, partly=partly)
 
     def clip_group(self, group: RowGroup) -> RowGroup | None:
         """Return a row group with its bounds inside the period; None where it lies outside."""
         if group.max_ts_us < self.start_us or group.min_ts_us >= self.end_us_exclusive:
             return None
         low, high = self._inside(group.min_ts_us, group.max_ts_us)
-        return replace(group, min_ts_us=low, max_ts_us=high)
+        partly = (low, high) != (group.min_ts_us, group.max_ts_us)
+        return replace(group, min_ts_us=low, max_ts_us=high, partly=partly)
 
     def _inside(self, low_us: int, high_us: int) -> tuple[int, int]:
         return max(low_us, self.start_us), min(high_us, self.end_us_exclusive - 1)

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from backfill.period import Period
+import msgspec
+
+from backfill.period import Period  # noqa: TC001 - a kept plan is read by its types
 from backfill.planner import Step
-from backfill.units import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-Order = Literal["bounded", "any"]
+    from backfill.units import Unit
+
+Order = Literal["bounded", "any", "strict"]
+WORST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WorstFile:
+    """A file of which much is read more than once, as its rows lie far apart in time."""
+
+    path: str
+    width_us: int
+    units: int
+    bytes_read_again: int
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSource:
-    """One table in a plan. `bytes_read_again` is what cutting row groups by time costs."""
+    """One table in a plan.
+
+    `bytes_read_again` is what cutting row groups costs; `rows_partly` is how many of the rows
+    may not all be part of the replay. No row group is wider than `widest_group_us`.
+    """
 
     name: str
     snapshot_id: int | None
@@ -27,9 +46,11 @@ class PlannedSource:
     files_cut: int
     units: int
     rows: int
+    rows_partly: int
     size_bytes: int
     bytes_read_again: int
-    widest_file_us: int
+    widest_group_us: int
+    worst: tuple[WorstFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,71 +71,64 @@ class Plan:
 
     @property
     def smallest_free_threshold_us(self) -> int:
-        """The smallest threshold at which no file would have to be cut."""
-        return max((source.widest_file_us for source in self.sources), default=0)
+        """A threshold from which on nothing is read twice in bounded order."""
+        return max((source.widest_group_us for source in self.sources), default=0)
 
     @property
     def state_window_us(self) -> int:
         """How much time an application has to keep in mind at the most: the widest step."""
         return max((span_us(step) for step in self.steps), default=0)
 
-    def to_json(self) -> str:
-        """Write the plan; a resumed replay reads it again."""
-        whole = {
-            "period": asdict(self.period),
-            "regions": self.regions,
-            "order": self.order,
-            "threshold_us": self.threshold_us,
-            "sources": [asdict(source) for source in self.sources],
-            "steps": [
-                {
-                    "number": step.number,
-                    "frontier_us": step.frontier_us,
-                    "units": [asdict(unit) for unit in step.units],
-                }
-                for step in self.steps
-            ],
-        }
-        return json.dumps(whole, indent=1)
+    def write(self, path: Path) -> None:
+        """Keep the plan: what it is of in the first line, then a line for each step."""
+        encoder = msgspec.json.Encoder()
+        with path.open("wb") as file:
+            file.write(encoder.encode(replace(self, steps=())) + b"\n")
+            file.writelines(encoder.encode(step) + b"\n" for step in self.steps)
+            file.flush()
+            os.fsync(file.fileno())
 
 
-def plan_from_json(text: str) -> Plan:
-    """Read a plan that was written."""
-    whole: dict[str, Any] = json.loads(text)
-    return Plan(
-        period=Period(**whole["period"]),
-        regions=tuple(whole["regions"]),
-        order=whole["order"],
-        threshold_us=whole["threshold_us"],
-        sources=tuple(PlannedSource(**source) for source in whole["sources"]),
-        steps=tuple(
-            Step(
-                step["number"],
-                step["frontier_us"],
-                tuple(_unit(unit) for unit in step["units"]),
-            )
-            for step in whole["steps"]
-        ),
-    )
+def read_plan(path: Path) -> Plan:
+    """Read a plan that was kept."""
+    steps = msgspec.json.Decoder(Step)
+    with path.open("rb") as file:
+        head = msgspec.json.decode(file.readline(), type=Plan)
+        return replace(head, steps=tuple(steps.decode(line) for line in file))
+
+
+def read_head(path: Path) -> Plan:
+    """Read what a kept plan is of, without its steps."""
+    with path.open("rb") as file:
+        return msgspec.json.decode(file.readline(), type=Plan)
 
 
 def planned_source(
-    name: str, snapshot_id: int | None, files: Iterable[Unit], units: Iterable[Unit]
+    name: str,
+    snapshot_id: int | None,
+    files: Sequence[Unit],
+    units: Sequence[Unit],
+    widest_group_us: int,
 ) -> PlannedSource:
     """Sum up what a table brings into a plan."""
-    all_files, all_units = list(files), list(units)
-    pieces = Counter(unit.path for unit in all_units)
-    held = sum(file.size_bytes for file in all_files)
+    pieces = Counter(unit.path for unit in units)
+    again = read_again(units)
+    widths = {file.path: file.width_us for file in files}
+    worst = sorted(again.items(), key=lambda item: (-item[1], item[0]))[:WORST]
     return PlannedSource(
         name=name,
         snapshot_id=snapshot_id,
-        files=len(all_files),
+        files=len(files),
         files_cut=sum(1 for count in pieces.values() if count > 1),
-        units=len(all_units),
-        rows=sum(unit.rows for unit in all_units),
-        size_bytes=held,
-        bytes_read_again=_read_again(all_units),
-        widest_file_us=max((file.width_us for file in all_files), default=0),
+        units=len(units),
+        rows=sum(unit.rows for unit in units),
+        rows_partly=sum(unit.rows for unit in units if unit.partly),
+        size_bytes=sum(file.size_bytes for file in files),
+        bytes_read_again=sum(again.values()),
+        widest_group_us=widest_group_us,
+        worst=tuple(
+            WorstFile(path, widths.get(path, 0), pieces[path], size) for path, size in worst
+        ),
     )
 
 
@@ -123,22 +137,17 @@ def span_us(step: Step) -> int:
     return max(unit.max_ts_us for unit in step.units) - step.frontier_us
 
 
-def _read_again(units: Iterable[Unit]) -> int:
-    """Return the bytes of row groups beyond the first time that they are read."""
-    seen: set[tuple[str, tuple[int, int] | None]] = set()
-    again = 0
+def read_again(units: Iterable[Unit]) -> dict[str, int]:
+    """Return the bytes of each file beyond the first time that they are read."""
+    seen: set[tuple[str, int]] = set()
+    again: dict[str, int] = {}
     for unit in units:
-        if unit.window_us is None:
+        if unit.row_groups is None and unit.window_us is None:
             continue
-        place = unit.path, unit.row_groups
-        again += unit.size_bytes if place in seen else 0
-        seen.add(place)
+        groups = range(*(unit.row_groups or (-1, 0)))
+        for group in groups:
+            if (unit.path, group) in seen:
+                size = unit.size_bytes // len(groups)
+                again[unit.path] = again.get(unit.path, 0) + size
+            seen.add((unit.path, group))
     return again
-
-
-def _unit(fields: dict[str, Any]) -> Unit:
-    pair = {
-        name: None if fields[name] is None else (fields[name][0], fields[name][1])
-        for name in ("row_groups", "window_us")
-    }
-    return Unit(**{**fields, **pair})

@@ -10,7 +10,7 @@ from backfill.plan import span_us
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from backfill.plan import Plan, PlannedSource
     from backfill.planner import Step
@@ -20,8 +20,8 @@ PICTURE_STEPS = 40
 UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
-def as_json(plan: Plan) -> str:
-    """Return the plan's figures for a machine."""
+def as_json(plan: Plan, speeds: Mapping[str, float]) -> str:
+    """Return the plan's figures for a machine; speeds are in rows a second, by target."""
     whole = {
         "period": str(plan.period),
         "order": plan.order,
@@ -30,37 +30,43 @@ def as_json(plan: Plan) -> str:
         "rows": plan.rows,
         "state_window_ms": plan.state_window_us / 1000,
         "smallest_free_threshold_ms": plan.smallest_free_threshold_us / 1000,
+        "estimated_s": {kind: round(plan.rows / speed, 1) for kind, speed in speeds.items()},
         "sources": [asdict(source) for source in plan.sources],
     }
     return json.dumps(whole, indent=2)
 
 
-def as_text(plan: Plan) -> str:
+def as_text(plan: Plan, speeds: Mapping[str, float]) -> str:
     """Return the plan's figures and picture for a person."""
     steps = "step" if len(plan.steps) == 1 else "steps"
-    lines = [
-        f"period {plan.period}",
-        f"order {plan.order}"
-        + (
-            f", no record more than {duration(plan.threshold_us)} out of order"
-            if plan.order == "bounded"
-            else ""
-        ),
-        "",
-    ]
-    lines += [_source(source) for source in plan.sources]
+    lines = [f"period {plan.period}", f"order {plan.order}{_promise(plan)}", ""]
+    lines += [line for source in plan.sources for line in _source(source)]
     lines += [
         "",
         (
             f"{len(plan.steps):,} {steps}, {plan.rows:,} rows by metadata;"
             f" the widest step spans {duration(plan.state_window_us)}"
         ),
-        (
-            f"no file would have to be cut from a threshold of"
-            f" {duration(plan.smallest_free_threshold_us)} on"
-        ),
+    ]
+    if plan.order == "bounded":
+        free = duration(plan.smallest_free_threshold_us)
+        lines.append(f"nothing has to be read twice from a threshold of {free} on")
+    lines += [
+        f"about {duration(int(plan.rows / speed * 1_000_000))} to {kind},"
+        f" at the {speed:,.0f} rows/s of the last run here"
+        for kind, speed in sorted(speeds.items())
     ]
     return "\n".join([*lines, *_picture(plan)])
+
+
+def _promise(plan: Plan) -> str:
+    match plan.order:
+        case "bounded":
+            return f", no record more than {duration(plan.threshold_us)} out of order"
+        case "strict":
+            return ", each Kafka partition by its offsets"
+        case _:
+            return ""
 
 
 def duration(time_us: int) -> str:
@@ -78,17 +84,28 @@ def duration(time_us: int) -> str:
     return " ".join(parts[:2])
 
 
-def _source(source: PlannedSource) -> str:
+def _source(source: PlannedSource) -> list[str]:
     cut = f", {source.files_cut:,} of them cut" if source.files_cut else ""
     again = (
         f", {source.bytes_read_again / 2**20:,.1f} MiB read again"
         if source.bytes_read_again
         else ""
     )
-    return (
-        f"{source.name} @ snapshot {source.snapshot_id}: {source.files:,} files{cut},"
-        f" {source.units:,} units, {source.rows:,} rows, {source.size_bytes / 2**20:,.1f} MiB{again}"
-    )
+    lines = [
+        (
+            f"{source.name} @ snapshot {source.snapshot_id}: {source.files:,} files{cut},"
+            f" {source.units:,} units, {source.rows:,} rows,"
+            f" {source.size_bytes / 2**20:,.1f} MiB{again}"
+        )
+    ]
+    lines += [
+        f"  {file.path.rpartition('/')[2]} spans {duration(file.width_us)}, read in"
+        f" {file.units:,} pieces, {file.bytes_read_again / 2**20:,.1f} MiB of it again"
+        for file in source.worst
+    ]
+    if source.worst:
+        lines.append("  lake-writer maintain writes such files anew, in the order of time")
+    return lines
 
 
 def _picture(plan: Plan) -> list[str]:

@@ -12,12 +12,11 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill.units import OffsetRange, Unit  # noqa: TC001 - a kept plan is read by its types
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from backfill.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +29,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is delivered together. Everything before the frontier has been delivered before."""
+    """What is delivered together. Everything before the frontier has been delivered before.
+
+    With `ranges`, only their records belong to the step, and are delivered by their offsets.
+    """
 
     number: int
     frontier_us: int
     units: tuple[Unit, ...]
+    ranges: tuple[OffsetRange, ...] = ()
 
     @property
     def rows(self) -> int:

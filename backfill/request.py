@@ -8,30 +8,51 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backfill import tags
-from backfill.enumerator import make_plan
+from backfill.enumerator import STEP_LIMITS, make_plan
+from backfill.pace import Rate
+from backfill.planner import Limits
 from backfill.replay import Delivery
 from backfill.source import LakeSource
-from backfill.state import RunState
+from backfill.state import RunRecord, RunState
+from headrace.errors import UsageError
 from headrace.locks import hold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import Literal
 
-    from backfill.jsonl import JsonlFolder
     from backfill.period import Period
     from backfill.plan import Order, Plan
+    from backfill.replay import Target
     from headrace.config.workspace import Workspace
+
+# At a rate, a step is to be done within this time, so that little is repeated after a crash.
+STEP_S = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which rows, in which order."""
+    """Which rows, in which order, how fast."""
 
     tables: tuple[str, ...]
     period: Period
     regions: tuple[str, ...]
     order: Order
     threshold_us: int
+    rate: Rate | Literal["auto"] | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """How much a step may hold."""
+        match self.rate:
+            case Rate(per_s, "rows"):
+                rows = max(1, min(STEP_LIMITS.max_rows, int(per_s * STEP_S)))
+                return Limits(rows, STEP_LIMITS.max_bytes)
+            case Rate(per_s, "bytes"):
+                size = max(1, min(STEP_LIMITS.max_bytes, int(per_s * STEP_S)))
+                return Limits(STEP_LIMITS.max_rows, size)
+            case _:
+                return STEP_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +61,26 @@ class Run:
 
     run_id: str
     resume: bool
+    key: str | None = None
 
 
 def new_run_id() -> str:
     """Name a run by the time at which it begins."""
     return datetime.now(UTC).strftime("replay-%Y%m%d-%H%M%S-%f")
+
+
+def state_of(workspace: Workspace, run_id: str) -> RunState:
+    """Return the state of a run by its name."""
+    if not run_id or "/" in run_id or run_id.startswith("."):
+        raise UsageError(
+            f"--run-id {run_id} is no name", "a word without slashes: it names a folder"
+        )
+    return RunState(workspace.state_dir / "backfill" / run_id)
+
+
+def held_by(run_id: str) -> tuple[str, str]:
+    """Return how a run's lock names it, and what whoever comes second can do."""
+    return f"replay {run_id}", "wait for it, or choose another --run-id"
 
 
 def plan_of(workspace: Workspace, request: Request) -> Plan:
@@ -53,30 +89,73 @@ def plan_of(workspace: Workspace, request: Request) -> Plan:
         LakeSource(workspace, name, request.period, request.regions)
         for name in dict.fromkeys(request.tables)
     ]
-    return make_plan(sources, request.period, request.regions, request.order, request.threshold_us)
+    return make_plan(
+        sources,
+        request.period,
+        request.regions,
+        request.order,
+        request.threshold_us,
+        limits=request.limits,
+    )
+
+
+def sources_of(
+    workspace: Workspace, plan: Plan, columns: Sequence[str] = ()
+) -> dict[str, LakeSource]:
+    """Return the tables at the snapshots that a plan has pinned."""
+    return {
+        planned.name: LakeSource(
+            workspace,
+            planned.name,
+            plan.period,
+            plan.regions,
+            snapshot_id=planned.snapshot_id,
+            columns=columns,
+        )
+        for planned in plan.sources
+    }
+
+
+def record_of(plan: Plan, to: str, app: str | None = None, key: str | None = None) -> RunRecord:
+    """Sum up a run that begins now."""
+    begun = datetime.now(UTC).isoformat(timespec="seconds")
+    tables = tuple(source.name for source in plan.sources)
+    return RunRecord(to, begun, len(plan.steps), plan.rows, tables, app, key)
 
 
 @contextmanager
 def delivery(
-    workspace: Workspace, request: Request, run: Run, target: JsonlFolder
+    workspace: Workspace, request: Request | None, run: Run, target: Target
 ) -> Iterator[Delivery]:
-    """Hold a run, its plan and its snapshots; they are let go of when all is delivered."""
-    state = RunState(workspace.state_dir / "backfill" / run.run_id)
-    with hold(state.lock, f"replay {run.run_id}", "wait for it, or choose another --run-id"):
-        place = str(target.folder.absolute())
-        plan = state.plan(place) if run.resume else plan_of(workspace, request)
-        sources = {
-            planned.name: LakeSource(
-                workspace, planned.name, plan.period, plan.regions, planned.snapshot_id
-            )
-            for planned in plan.sources
-        }
-        if not run.resume:
-            state.begin(plan, place)
+    """Hold a run, its plan and its snapshots; they are let go of when all is delivered.
+
+    Without a request the run goes on by the plan that it was begun with.
+    """
+    state = state_of(workspace, run.run_id)
+    with hold(state.lock, *held_by(run.run_id)):
+        if request is None:
+            plan = _resumed(state, target)
+        else:
+            state.refuse_existing()
+            plan = plan_of(workspace, request)
+            state.begin(plan, record_of(plan, target.place, key=run.key))
+        sources = sources_of(workspace, plan)
         for source in sources.values():
             tags.hold(source, run.run_id)
         going = Delivery(plan, sources, state)
         yield going
-        if going.certificate().complete:
+        certificate = going.certificate()
+        if certificate.complete:
+            state.keep_certificate(certificate.to_json())
             for source in sources.values():
-                tags.release(source, run.run_id)
+                tags.release(source.table, run.run_id)
+
+
+def _resumed(state: RunState, target: Target) -> Plan:
+    state.require()
+    record = state.record()
+    if record is not None and record.to != target.place:
+        raise UsageError(
+            f"run {state.run_id} goes to {record.to}, not to {target.place}", f"--to {record.to}"
+        )
+    return state.plan()

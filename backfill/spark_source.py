@@ -6,14 +6,19 @@ where a query is, is Spark's own log of offsets, so a restart goes on exactly th
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from backfill.plan import plan_from_json
+from backfill.measured import TaskMeter, file_of
+from backfill.pace import TokenBucket
+from backfill.plan import read_head, read_plan
+from backfill.reading import read_in_order
 from backfill.source import LakeSource
 from headrace.config.load import load_workspace
 from headrace.errors import UsageError
@@ -28,13 +33,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from backfill.plan import Plan
-    from backfill.units import Unit
+    from backfill.units import OffsetRange, Unit
 
 NAME = "headrace"
+REQUIRED = ("workspace", "plan", "table")
+# Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
+KEPT_S = 600
 
 
 class ReplaySource(DataSource):
-    """`spark.readStream.format("headrace")`, with the options `workspace`, `plan` and `table`."""
+    """`spark.readStream.format("headrace")`, with the options `workspace`, `plan` and `table`.
+
+    `columns` names the columns to read, with commas; Spark pushes none into a streaming read.
+    `rows_per_s` is how fast the whole plan may go.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -43,33 +55,49 @@ class ReplaySource(DataSource):
 
     def schema(self) -> StructType:
         """Return the table's columns, `__metadata__` included, as the live source has them."""
-        source = self._opened()
-        columns = from_iceberg(source.table.schema(), source.table.properties)
+        source = open_source(self._chosen())
+        columns = from_iceberg(source.columns, source.table.properties)
         return StructType.fromJson(to_spark(columns))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name
         """Return the reader of this table's part of the plan."""
-        return StepReader({name: self._option(name) for name in ("workspace", "plan", "table")})
+        return StepReader(self._chosen())
 
-    def _opened(self) -> LakeSource:
-        return open_source({name: self._option(name) for name in ("workspace", "plan", "table")})
-
-    def _option(self, name: str) -> str:
-        value = self.options.get(name)
-        if value is None:
-            raise UsageError(f"format {NAME} needs the option {name}", "see backfill.spark_source")
-        return str(value)
+    def _chosen(self) -> dict[str, str]:
+        missing = [name for name in REQUIRED if self.options.get(name) is None]
+        if missing:
+            raise UsageError(
+                f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
+            )
+        names = (*REQUIRED, "columns", "rows_per_s")
+        return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
 
 @dataclass
 class Share(InputPartition):
-    """What one task reads: a chain of units, of about the weight of every other task's."""
+    """What one task reads: a chain of units, of about the weight of every other task's.
 
+    With ranges, it is those offsets of those units, in their order.
+    """
+
+    step: int
+    number: int
+    count: int
     units: tuple[Unit, ...]
+    ranges: tuple[OffsetRange, ...]
 
-    def __init__(self, units: Sequence[Unit]) -> None:
+    def __init__(
+        self,
+        step: int,
+        place: tuple[int, int],
+        units: Sequence[Unit],
+        ranges: Sequence[OffsetRange],
+    ) -> None:
         super().__init__(None)
+        self.step = step
+        self.number, self.count = place
         self.units = tuple(units)
+        self.ranges = tuple(ranges)
 
 
 class StepReader(DataSourceStreamReader):
@@ -79,33 +107,57 @@ class StepReader(DataSourceStreamReader):
         self._options = options
         self._plan: Plan | None = None
         self._begun = 0
+        self._bucket: TokenBucket | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the beginning of the plan."""
         return {"step": 0}
 
-    def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Return the end of the next step: one step a batch, as Spark asks for no limit."""
-        return {"step": min(self._begun + 1, len(self._loaded().steps))}
+    def latestOffset(  # noqa: N802 - Spark's name
+        self,
+        start: dict[str, Any] | None = None,
+        limit: object = None,  # noqa: ARG002 - Spark 4.2 gives both, Spark 4.1 none
+    ) -> dict[str, Any]:
+        """Return the end of the next step: one step a batch, whatever limit Spark would allow."""
+        begun = self._begun if start is None else int(start["step"])
+        steps = self._loaded().steps
+        if begun < len(steps):
+            self._wait_for(steps[begun].rows)
+        return {"step": min(begun + 1, len(steps))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Share out the units of the steps in between, evenly by weight, one chain a core."""
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
         self._begun = int(end["step"])
-        steps = self._loaded().steps[int(start["step"]) : int(end["step"])]
-        units = [
-            unit for step in steps for unit in step.units if unit.source == self._options["table"]
+        first, table = int(start["step"]), self._options["table"]
+        steps = self._loaded().steps[first : int(end["step"])]
+        units = [unit for step in steps for unit in step.units if unit.source == table]
+        ranges = [one for step in steps for one in step.ranges if one.source == table]
+        if ranges:
+            lanes = even_lanes(ranges, cores())
+            return [
+                Share(first, (number, len(lanes)), units, lane) for number, lane in enumerate(lanes)
+            ]
+        chains = even_chains(units, cores())
+        return [
+            Share(first, (number, len(chains)), chain, ()) for number, chain in enumerate(chains)
         ]
-        return [Share(chain) for chain in even_chains(units, cores())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a chain of units, as Arrow."""
         if not isinstance(partition, Share):
             return
         source = open_source(self._options)
-        for unit in partition.units:
-            for batch in source.rows(unit):
-                yield batch.cast(for_spark(batch.schema))
+        meter = TaskMeter(source.name, offsets=bool(partition.ranges))
+        batches = (
+            read_in_order(source, partition.units, partition.ranges)
+            if partition.ranges
+            else (batch for unit in partition.units for batch in source.rows(unit))
+        )
+        for batch in meter.through(batches):
+            yield batch.cast(for_spark(batch.schema))
+        folder = Path(self._options["plan"]).parent
+        meter.keep(file_of(folder, partition.step, source.name, partition.number, partition.count))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Need nothing: the plan and Spark's log are all there is to keep."""
@@ -115,12 +167,21 @@ class StepReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # The plan of a year need not travel to every task.
-        return {"_options": self._options, "_plan": None, "_begun": self._begun}
+        return {"_options": self._options, "_plan": None, "_begun": self._begun, "_bucket": None}
 
     def _loaded(self) -> Plan:
         if self._plan is None:
-            self._plan = plan_from_json(Path(self._options["plan"]).read_text(encoding="utf-8"))
+            self._plan = read_plan(Path(self._options["plan"]))
         return self._plan
+
+    def _wait_for(self, rows: int) -> None:
+        """Wait until the rate allows a step. All sources wait for the rows of the whole step."""
+        per_s = float(self._options.get("rows_per_s", 0))
+        if per_s <= 0:
+            return
+        if self._bucket is None:
+            self._bucket = TokenBucket(per_s, time.monotonic())
+        time.sleep(self._bucket.take(rows, time.monotonic()))
 
 
 def even_chains(units: Sequence[Unit], chains: int) -> list[list[Unit]]:
@@ -134,15 +195,37 @@ def even_chains(units: Sequence[Unit], chains: int) -> list[list[Unit]]:
     return [sorted(share, key=lambda unit: unit.place) for share in shares]
 
 
+def even_lanes(ranges: Sequence[OffsetRange], shares: int) -> list[list[OffsetRange]]:
+    """Share out Kafka partitions, each whole, so that every share has about as many offsets."""
+    found: list[list[OffsetRange]] = [[] for _ in range(max(1, min(shares, len(ranges))))]
+    weights = [0] * len(found)
+    for one in sorted(ranges, key=lambda one: (one.first - one.end_exclusive, one.partition)):
+        lightest = weights.index(min(weights))
+        found[lightest].append(one)
+        weights[lightest] += one.end_exclusive - one.first
+    return found
+
+
 def open_source(options: dict[str, str]) -> LakeSource:
     """Open the table of those options at the snapshot that the plan has pinned."""
-    plan = plan_from_json(Path(options["plan"]).read_text(encoding="utf-8"))
+    return _kept(tuple(sorted(options.items())), int(time.monotonic() // KEPT_S))
+
+
+@lru_cache(maxsize=16)
+def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
+    named = dict(options)
+    plan = read_head(Path(named["plan"]))
     pinned = {source.name: source.snapshot_id for source in plan.sources}
-    if options["table"] not in pinned:
-        raise UsageError(
-            f"the plan has no table {options['table']}", f"it has {', '.join(sorted(pinned))}"
-        )
-    workspace = load_workspace(Path(options["workspace"]))
+    table = named["table"]
+    if table not in pinned:
+        raise UsageError(f"the plan has no table {table}", f"it has {', '.join(sorted(pinned))}")
+    workspace = load_workspace(Path(named["workspace"]))
+    columns = [name for name in named.get("columns", "").split(",") if name]
     return LakeSource(
-        workspace, options["table"], plan.period, plan.regions, pinned[options["table"]]
+        workspace,
+        table,
+        plan.period,
+        plan.regions,
+        snapshot_id=pinned[table],
+        columns=columns,
     )

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill.plan import Plan, plan_from_json
+import msgspec
+
+from backfill.plan import Plan, read_plan
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a run is, in a few words: enough to show it, and to go on with it."""
+
+    to: str
+    begun: str
+    steps: int
+    rows: int
+    tables: tuple[str, ...]
+    app: str | None = None
+    key: str | None = None
 
 
 @dataclass(slots=True)
@@ -22,7 +35,9 @@ class Position:
     steps_done: int = 0
     newest_us: int | None = None
     max_disorder_us: int = 0
-    rows: Counter[str] = field(default_factory=Counter)
+    rows: dict[str, int] = field(default_factory=dict)
+    last_offsets: dict[str, int] = field(default_factory=dict)
+    out_of_order: int = 0
 
 
 class RunState:
@@ -30,81 +45,88 @@ class RunState:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._plan = folder / "plan.json"
+        self.plan_file = folder / "plan.jsonl"
+        self._record = folder / "run.json"
         self._position = folder / "position.json"
+        self.certificate = folder / "certificate.json"
+
+    @property
+    def run_id(self) -> str:
+        """The run's name."""
+        return self.folder.name
 
     @property
     def lock(self) -> Path:
         """The file that whoever works on this run holds."""
         return self.folder / "lock"
 
-    def begin(self, plan: Plan, target: str) -> None:
+    @property
+    def exists(self) -> bool:
+        """Whether there is a run of that name."""
+        return self.plan_file.exists()
+
+    def begin(self, plan: Plan, record: RunRecord) -> None:
         """Keep the plan of a new run."""
         self.refuse_existing()
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write(self.folder / "target.json", json.dumps({"to": target}))
-        _write(self._plan, plan.to_json())
+        _write(self._record, msgspec.json.encode(record))
+        self.keep(plan)
 
     def refuse_existing(self) -> None:
         """Refuse a name that another run has."""
-        if self._plan.exists():
+        if self.exists:
             raise UsageError(
-                f"run {self.folder.name} is already there",
+                f"run {self.run_id} is already there",
                 "go on with it: --resume; or choose another --run-id",
+            )
+
+    def require(self) -> None:
+        """Refuse a name that no run has."""
+        if not self.exists:
+            raise UsageError(
+                f"there is no run {self.run_id} to resume",
+                f"runs are kept in {self.folder.parent}; backfill status lists them",
             )
 
     def keep(self, plan: Plan) -> Path:
         """Keep a plan unless this run has one; returns the file of the one that counts."""
-        if not self._plan.exists():
+        if not self.exists:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write(self._plan, plan.to_json())
-        return self._plan
+            temporary = self.plan_file.with_suffix(".part")
+            plan.write(temporary)
+            temporary.replace(self.plan_file)
+        return self.plan_file
 
-    def plan(self, target: str) -> Plan:
-        """Return the plan of a run that is to go on."""
-        if not self._plan.exists():
-            raise UsageError(
-                f"there is no run {self.folder.name} to resume",
-                f"runs are kept in {self.folder.parent}; without --resume a new one begins",
-            )
-        held = json.loads((self.folder / "target.json").read_text(encoding="utf-8"))["to"]
-        if held != target:
-            raise UsageError(
-                f"run {self.folder.name} goes to {held}, not to {target}", f"--to {held}"
-            )
-        return plan_from_json(self._plan.read_text(encoding="utf-8"))
+    def plan(self) -> Plan:
+        """Return the plan of a run."""
+        self.require()
+        return read_plan(self.plan_file)
+
+    def record(self) -> RunRecord | None:
+        """Return what the run is; None for one that a program began."""
+        if not self._record.exists():
+            return None
+        return msgspec.json.decode(self._record.read_bytes(), type=RunRecord)
 
     def position(self) -> Position:
         """Return where the run is; at its beginning where it has made no step."""
         if not self._position.exists():
             return Position()
-        whole = json.loads(self._position.read_text(encoding="utf-8"))
-        return Position(
-            whole["steps_done"],
-            whole["newest_us"],
-            whole["max_disorder_us"],
-            Counter(whole["rows"]),
-        )
-
-    def keep_certificate(self, text: str) -> None:
-        """Keep what a run says of itself at its end."""
-        _write(self.folder / "certificate.json", text)
+        return msgspec.json.decode(self._position.read_bytes(), type=Position)
 
     def advance(self, position: Position) -> None:
         """Keep how far the run is. The step's rows are safe before: a crash repeats a step."""
-        whole = {
-            "steps_done": position.steps_done,
-            "newest_us": position.newest_us,
-            "max_disorder_us": position.max_disorder_us,
-            "rows": dict(position.rows),
-        }
-        _write(self._position, json.dumps(whole))
+        _write(self._position, msgspec.json.encode(position))
+
+    def keep_certificate(self, text: str) -> None:
+        """Keep what a run says of itself at its end."""
+        _write(self.certificate, text.encode())
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     temporary = path.with_suffix(".part")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with temporary.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)

@@ -7,14 +7,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
 from backfill.period import parse_period
-from backfill.request import Request, plan_of
-from backfill.source import LakeSource
-from backfill.state import RunState
+from backfill.reading import read_step
+from backfill.request import Request, plan_of, sources_of, state_of
 from headrace.config.load import load_workspace
 from headrace.config.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from backfill.plan import Order, Plan
     from backfill.planner import Step
+    from backfill.source import LakeSource
     from headrace.config.workspace import Workspace
 
 MICROSECOND = timedelta(microseconds=1)
@@ -36,9 +36,7 @@ class ReplayStep:
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield the records, each batch with the name of its table."""
-        for unit in self.step.units:
-            for batch in self.sources[unit.source].rows(unit):
-                yield unit.source, batch
+        yield from read_step(self.step, self.sources)
 
 
 class Replay:
@@ -72,43 +70,45 @@ class Replay:
         self.plan: Plan = plan_of(self.workspace, request)
 
     @classmethod
-    def of(cls, workspace: Workspace, request: Request) -> Self:
-        """Plan what was asked for on a command line."""
+    def by(cls, workspace: Workspace, plan: Plan) -> Self:
+        """Go by a plan that is there already."""
         replay = cls.__new__(cls)
         replay.workspace = workspace
-        replay.plan = plan_of(workspace, request)
+        replay.plan = plan
         return replay
 
-    def steps(self) -> Iterator[ReplayStep]:
-        """Walk the plan from its beginning, without Spark."""
-        sources = self.sources()
+    def steps(self, columns: Sequence[str] = ()) -> Iterator[ReplayStep]:
+        """Walk the plan from its beginning, without Spark; `__metadata__` is always among the columns."""
+        sources = sources_of(self.workspace, self.plan, columns)
         for step in self.plan.steps:
             yield ReplayStep(step, sources)
 
-    def sources(self) -> dict[str, LakeSource]:
-        """Return the tables at the snapshots that the plan has pinned."""
-        plan = self.plan
-        return {
-            planned.name: LakeSource(
-                self.workspace, planned.name, plan.period, plan.regions, planned.snapshot_id
-            )
-            for planned in plan.sources
-        }
-
-    def streams(self, spark: SparkSession, run_id: str) -> dict[str, DataFrame]:
+    def streams(
+        self,
+        spark: SparkSession,
+        run_id: str,
+        *,
+        columns: Mapping[str, Sequence[str]] | None = None,
+        rows_per_s: float | None = None,
+    ) -> dict[str, DataFrame]:
         """Return a streaming DataFrame for each table, aligned step by step.
 
         The plan is kept under the run's name. A later call with that name goes by the plan that
         is kept, so that a query restarted from its checkpoint reads on exactly where it was.
+        `columns` says for a table which of its columns to read.
         """
         from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415 - a walk needs no Spark
 
-        state = RunState(self.workspace.state_dir / "backfill" / run_id)
-        plan_file = state.keep(self.plan)
+        plan_file = state_of(self.workspace, run_id).keep(self.plan)
         spark.dataSource.register(ReplaySource)
         reader = spark.readStream.format(NAME)
         options = {"workspace": str(self.workspace.root), "plan": str(plan_file)}
+        if rows_per_s is not None:
+            options["rows_per_s"] = str(rows_per_s)
+        named = columns or {}
         return {
-            source.name: reader.options(**options, table=source.name).load()
+            source.name: reader.options(
+                **options, table=source.name, columns=",".join(named.get(source.name, ()))
+            ).load()
             for source in self.plan.sources
         }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
     from backfill.source import LakeSource
 
 PREFIX = "headrace-replay-"
@@ -31,11 +33,12 @@ def hold(source: LakeSource, run_id: str) -> None:
         )
 
 
-def release(source: LakeSource, run_id: str) -> None:
-    """Remove the tag of a run that has ended."""
+def release(table: Table, run_id: str) -> bool:
+    """Remove the tag of a run that has ended; whether there was one."""
     name = PREFIX + run_id
-    source.table.refresh()
-    if name not in source.table.metadata.refs:
-        return
-    with source.table.manage_snapshots() as change:
+    table.refresh()
+    if name not in table.metadata.refs:
+        return False
+    with table.manage_snapshots() as change:
         change.remove_tag(name)
+    return True

@@ -14,6 +14,23 @@ class RowGroup:
     max_ts_us: int
     rows: int
     size_bytes: int
+    partly: bool = False
+
+    @property
+    def width_us(self) -> int:
+        """How far apart its oldest and its newest record are."""
+        return self.max_ts_us - self.min_ts_us
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The records of one Kafka partition from one offset to before another."""
+
+    source: str
+    topic: str
+    partition: int
+    first: int
+    end_exclusive: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +38,9 @@ class Unit:
     """The smallest piece that is dispatched, with the bounds of its ingestion times.
 
     `row_groups` is a half-open run of row groups, None for the whole file. `window_us` is a
-    half-open span of time, None for all times: only rows inside it belong to the unit.
+    half-open span of time, None for all times: only rows inside it belong to the unit. `partly`
+    says that some of `rows` may not be part of the replay: the period ends within them, or some
+    are deleted.
     """
 
     source: str
@@ -33,6 +52,7 @@ class Unit:
     has_deletes: bool = False
     row_groups: tuple[int, int] | None = None
     window_us: tuple[int, int] | None = None
+    partly: bool = False
 
     @property
     def width_us(self) -> int:

@@ -200,6 +200,7 @@ def test_a_replay_survives_an_expiry_of_its_snapshot(
     tmp_path: Path,
 ) -> None:
     from backfill.jsonl import JsonlFolder
+    from backfill.pace import Pace
     from backfill.period import parse_period
     from backfill.request import Request, Run, delivery
     from headrace.signals import Drain
@@ -211,7 +212,7 @@ def test_a_replay_survives_an_expiry_of_its_snapshot(
     drain = Drain()
     target = JsonlFolder(tmp_path / "out")
     with delivery(workspace, request, Run("run", resume=False), target) as going:
-        steps = going.run(target, drain)
+        steps = going.run(target, drain, Pace())
         next(steps)
         lake_catalog.load_table(("replays", name)).overwrite(
             lake_catalog.load_table(("replays", name)).scan(limit=1).to_arrow()
@@ -338,7 +339,7 @@ def test_plan_shows_what_cutting_costs(
     )
     plan = json.loads(as_json.stdout)
     assert plan["rows"] == count
-    assert plan["smallest_free_threshold_ms"] == 299_900
+    assert plan["smallest_free_threshold_ms"] == 9_900
     (source,) = plan["sources"]
     assert source["files"] == source["files_cut"] == 1
     assert source["bytes_read_again"] == 0

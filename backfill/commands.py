@@ -1,0 +1,130 @@
+"""What `backfill replay` does once its words are understood: tables or an application, new or not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from backfill.asked import Asked, target_of, understood
+from backfill.jsonl import JsonlFolder
+from backfill.pace import Pace, parse_rate
+from backfill.progress import follow
+from backfill.request import Run, delivery, new_run_id, state_of
+from backfill.speeds import remember
+from headrace.config.load import load_app
+from headrace.errors import UsageError
+from headrace.signals import Drain
+
+if TYPE_CHECKING:
+    from backfill.certificate import Certificate
+    from backfill.replay import Target
+    from backfill.request import Request
+    from backfill.state import RunRecord
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayWish:
+    """What the command line asks for."""
+
+    asked: Asked
+    target: str | None
+    key: str | None
+    run_id: str | None
+    resume: bool
+
+
+class Replayed(NamedTuple):
+    """A run that has ended, or was asked to."""
+
+    run_id: str
+    place: str
+    certificate: Certificate
+
+
+def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
+    """Replay until all is delivered, or until asked to drain."""
+    record = _record(workspace, wish)
+    if record is None:
+        app, request = understood(wish.asked, workspace)
+        run_id, to, key = wish.run_id or new_run_id(), wish.target, wish.key
+    else:
+        # What a run was begun with counts: its plan is made.
+        app = None if record.app is None else load_app(Path(record.app), workspace)
+        request, run_id = None, wish.run_id or ""
+        to = wish.target or record.to
+        key = record.key
+    with Drain() as drain:
+        if app is not None:
+            return _application(workspace, app, request, run_id, drain)
+        if to is None:
+            raise UsageError(
+                "--table needs to know where the records go",
+                "--to jsonl:DIR or --to kafka:CLUSTER/TOPIC",
+            )
+        run = Run(run_id, record is not None, key)
+        target = _target(workspace, to, run)
+        pace = Pace(parse_rate(wish.asked["rate_limit"]), wait=drain.wait)
+        return _tables(workspace, request, run, target, drain, pace)
+
+
+def _record(workspace: Workspace, wish: ReplayWish) -> RunRecord | None:
+    if not wish.resume:
+        return None
+    state = state_of(workspace, wish.run_id or "")
+    state.require()
+    record = state.record()
+    if record is None:
+        raise UsageError(
+            f"run {wish.run_id} was begun by a program", "the program that began it goes on with it"
+        )
+    return record
+
+
+def _target(workspace: Workspace, to: str, run: Run) -> Target:
+    place = target_of(to)
+    if isinstance(place, Path):
+        if run.key is not None:
+            raise UsageError("--key is for records of a topic", "leave it out with jsonl:DIR")
+        return JsonlFolder(place, resume=run.resume)
+    from backfill.kafka_target import KafkaTopic  # noqa: PLC0415 - most replays need no Kafka
+
+    return KafkaTopic(workspace, *place, run.run_id, run.key)
+
+
+def _tables(  # noqa: PLR0913, PLR0917 - a delivery is of these
+    workspace: Workspace,
+    request: Request | None,
+    run: Run,
+    target: Target,
+    drain: Drain,
+    pace: Pace,
+) -> Replayed:
+    with delivery(workspace, request, run, target) as going:
+        before, began_s = going.certificate().rows, time.monotonic()
+        follow(going.run(target, drain, pace))
+        certificate = going.certificate()
+        target.finish(certificate.to_json())
+    if not pace.limited:
+        kind = target.place.partition(":")[0]
+        passed_s = time.monotonic() - began_s
+        remember(workspace.state_dir / "backfill", kind, certificate.rows - before, passed_s)
+    return Replayed(run.run_id, target.place, certificate)
+
+
+def _application(
+    workspace: Workspace, app: LoadedApp, request: Request | None, run_id: str, drain: Drain
+) -> Replayed:
+    from backfill.app_replay import AppRun, replay_app  # noqa: PLC0415 - Spark is loaded when needed
+    from headrace.spark import session  # noqa: PLC0415 - as above
+
+    with session(workspace, f"backfill-{app.config.name}") as spark:
+        began_s = time.monotonic()
+        certificate = replay_app(AppRun(app, workspace, run_id), request, spark, drain)
+    if request is not None and request.rate is None and certificate.complete:
+        kind, passed_s = f"app {app.config.name}", time.monotonic() - began_s
+        remember(workspace.state_dir / "backfill", kind, certificate.rows, passed_s)
+    return Replayed(run_id, str(workspace.state_dir / "backfill" / run_id), certificate)

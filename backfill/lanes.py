@@ -1,0 +1,69 @@
+"""Kafka partitions in Arrow batches: which records are in given offsets, and in their order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backfill.columns import offsets_of, partitions_of, topics_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from backfill.units import OffsetRange
+
+BATCH_ROWS = 65_536
+
+
+class LaneFilter:
+    """Tells which records of one table lie in any of the ranges."""
+
+    def __init__(self, ranges: Iterable[OffsetRange]) -> None:
+        by_topic: dict[str, list[OffsetRange]] = defaultdict(list)
+        for one in ranges:
+            by_topic[one.topic].append(one)
+        self._bounds = {topic: _bounds(found) for topic, found in by_topic.items()}
+
+    def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Return which records of a batch to keep."""
+        topics = topics_of(batch)
+        partitions = np.asarray(partitions_of(batch))
+        offsets = np.asarray(offsets_of(batch))
+        kept = np.zeros(batch.num_rows, dtype=bool)
+        for topic, (first, end) in self._bounds.items():
+            of_topic = np.asarray(pc.equal(topics, topic).fill_null(False)) & (
+                partitions < len(first)
+            )
+            place = np.where(of_topic, partitions, 0)
+            kept |= of_topic & (first[place] <= offsets) & (offsets < end[place])
+        return pa.array(kept)
+
+
+def in_order(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the records of one table's step by topic, partition and offset."""
+    if not batches:
+        return
+    whole = pa.Table.from_batches(batches).combine_chunks()
+    keys = pa.table(
+        {
+            "topic": pa.chunked_array([topics_of(batch) for batch in batches]),
+            "partition": pa.chunked_array([partitions_of(batch) for batch in batches]),
+            "offset": pa.chunked_array([offsets_of(batch) for batch in batches]),
+        }
+    )
+    places = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
+    for start in range(0, len(places), BATCH_ROWS):
+        part = whole.take(places[start : start + BATCH_ROWS]).combine_chunks()
+        yield from part.to_batches()
+
+
+def _bounds(ranges: Sequence[OffsetRange]) -> tuple[np.ndarray, np.ndarray]:
+    size = max(one.partition for one in ranges) + 1
+    first, end = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for one in ranges:
+        first[one.partition], end[one.partition] = one.first, one.end_exclusive
+    return first, end

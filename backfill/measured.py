@@ -1,0 +1,123 @@
+"""What the tasks of a Spark replay saw, kept beside its plan: a small file per task and step.
+
+A task writes its file when it has read all; one that is retried writes the same again. So what
+is there after a restart is what was there before, however the query ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow.compute as pc
+
+from backfill.columns import ingestion_times
+from backfill.disorder import DisorderMeter
+from backfill.order_meter import OrderMeter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+FOLDER = "measured"
+
+
+@dataclass(slots=True)
+class TaskMeasure:
+    """What one task saw of one table in one step."""
+
+    source: str
+    rows: int = 0
+    oldest_us: int | None = None
+    newest_us: int | None = None
+    first_offsets: dict[str, int] = field(default_factory=dict)
+    last_offsets: dict[str, int] = field(default_factory=dict)
+    out_of_order: int = 0
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a whole replay measured."""
+
+    rows: Counter[str]
+    max_disorder_us: int
+    out_of_order: int
+
+
+class TaskMeter:
+    """Measures what passes through one task."""
+
+    def __init__(self, source: str, *, offsets: bool) -> None:
+        self._measure = TaskMeasure(source)
+        self._order = OrderMeter() if offsets else None
+
+    def through(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Pass batches on, having looked at them."""
+        measure = self._measure
+        for batch in batches:
+            bounds = pc.min_max(ingestion_times(batch))
+            oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
+            measure.rows += batch.num_rows
+            measure.oldest_us = min(
+                oldest, oldest if measure.oldest_us is None else measure.oldest_us
+            )
+            measure.newest_us = max(
+                newest, newest if measure.newest_us is None else measure.newest_us
+            )
+            if self._order is not None:
+                self._order.see(measure.source, batch)
+            yield batch
+
+    def keep(self, path: Path) -> None:
+        """Write what was seen."""
+        if self._order is not None:
+            self._measure.first_offsets = self._order.first
+            self._measure.last_offsets = self._order.last
+            self._measure.out_of_order = self._order.out_of_order
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.part")
+        temporary.write_bytes(msgspec.json.encode(self._measure))
+        temporary.replace(path)
+
+
+def file_of(folder: Path, step: int, source: str, number: int, count: int) -> Path:
+    """Return where a task keeps what it saw: task so-and-so of so many."""
+    return folder / FOLDER / f"{step:06d}" / f"{source}.{number}-of-{count}.json"
+
+
+def totals(folder: Path, steps: int) -> Totals:
+    """Put together what all tasks of the first so many steps saw."""
+    rows: Counter[str] = Counter()
+    meter, last, out_of_order = DisorderMeter(), dict[str, int](), 0
+    for step in range(steps):
+        meter.begin_step()
+        for measure in _whole(folder / FOLDER / f"{step:06d}"):
+            rows[measure.source] += measure.rows
+            out_of_order += measure.out_of_order
+            if measure.oldest_us is not None and measure.newest_us is not None:
+                meter.see(measure.oldest_us, measure.newest_us)
+            for lane, first in measure.first_offsets.items():
+                out_of_order += first < last.get(lane, first)
+                last[lane] = max(last.get(lane, first), measure.last_offsets[lane])
+    return Totals(rows, meter.max_disorder_us, out_of_order)
+
+
+def _whole(folder: Path) -> Iterator[TaskMeasure]:
+    """Yield what the tasks of a step saw: of every table one attempt that is whole.
+
+    A step that is repeated after a restart may have been shared out among more tasks, or fewer.
+    """
+    attempts: dict[tuple[str, int], list[Path]] = defaultdict(list)
+    for path in sorted(folder.glob("*.json")):
+        source, _, numbers = path.stem.rpartition(".")
+        attempts[source, int(numbers.rpartition("-of-")[2])].append(path)
+    seen: set[str] = set()
+    for (source, count), paths in attempts.items():
+        if len(paths) == count and source not in seen:
+            seen.add(source)
+            for path in paths:
+                yield msgspec.json.decode(path.read_bytes(), type=TaskMeasure)

@@ -1,0 +1,164 @@
+"""How fast a replay may go: a fixed rate, or as fast as its target takes it without slowing."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from headrace.config.units import UnitError, parse_size
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Unit = Literal["rows", "bytes"]
+
+# A piece is what is sent without looking at the clock.
+PIECES_PER_S = 10
+LOOKED_AT_ROWS = 10_000
+# So much slower than at its best, per row, and the target is taken to be overloaded.
+SLOWED = 2.0
+BACKED_OFF = 0.5
+SPEEDED_UP = 1.25
+# The best is forgotten slowly: a target may be slower today than it was an hour ago.
+FORGOTTEN = 1.01
+
+
+class Drained(Exception):
+    """Asked to end while waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many rows or bytes a second."""
+
+    per_s: float
+    unit: Unit
+
+
+class TokenBucket:
+    """Lets through what a rate allows: nothing is saved up for longer than a second."""
+
+    def __init__(self, per_s: float, now_s: float) -> None:
+        self.per_s = per_s
+        self._tokens = per_s / PIECES_PER_S
+        self._at_s = now_s
+
+    def take(self, amount: float, now_s: float) -> float:
+        """Take an amount; returns how long to wait until it was allowed."""
+        passed = max(0.0, now_s - self._at_s)
+        self._at_s = max(self._at_s, now_s)
+        self._tokens = min(self.per_s, self._tokens + passed * self.per_s) - amount
+        return max(0.0, -self._tokens / self.per_s)
+
+
+class Adaptive:
+    """Finds how many rows a second a target takes: halves when it slows, then rises again."""
+
+    def __init__(self) -> None:
+        self.per_s: float | None = None
+        self._best_s: float | None = None
+
+    def took(self, rows: int, seconds: float) -> float | None:
+        """Learn how long rows took; returns the rate from now on, None for no limit."""
+        each_s = max(seconds, 1e-9) / max(1, rows)
+        best_s = min(each_s, each_s if self._best_s is None else self._best_s * FORGOTTEN)
+        self._best_s = best_s
+        if each_s > SLOWED * best_s:
+            attained = 1 / each_s
+            allowed = attained if self.per_s is None else min(attained, self.per_s)
+            self.per_s = allowed * BACKED_OFF
+        elif self.per_s is not None:
+            risen = self.per_s * SPEEDED_UP
+            self.per_s = None if risen > 1 / best_s else risen
+        return self.per_s
+
+
+class Pace:
+    """Cuts what is to be sent into pieces, and waits before each as long as the rate asks."""
+
+    def __init__(
+        self,
+        rate: Rate | Literal["auto"] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._wait = wait or _sleep
+        self._adaptive = Adaptive() if rate == "auto" else None
+        self._bucket = TokenBucket(rate.per_s, clock()) if isinstance(rate, Rate) else None
+
+    @property
+    def limited(self) -> bool:
+        """Whether it may wait at all."""
+        return self._rate is not None
+
+    @property
+    def looks_at_target(self) -> bool:
+        """Whether each piece is to have arrived before the next: how long that took is measured."""
+        return self._adaptive is not None
+
+    def pieces(self, rows: int, size_bytes: int) -> Iterator[tuple[int, int]]:
+        """Yield half-open spans of rows, each when it may go."""
+        most = self._most(rows, size_bytes)
+        for start in range(0, rows, most):
+            end = min(rows, start + most)
+            self._pause(end - start, size_bytes * (end - start) / rows)
+            began_s = self._clock()
+            yield start, end
+            if self._adaptive is not None:
+                self._adapt(self._adaptive, end - start, self._clock() - began_s)
+
+    def _most(self, rows: int, size_bytes: int) -> int:
+        if self._rate is None:
+            return max(1, rows)
+        if not isinstance(self._rate, Rate):
+            return LOOKED_AT_ROWS
+        of_rows = self._rate.per_s / PIECES_PER_S
+        if self._rate.unit == "bytes":
+            of_rows = of_rows * rows / max(1, size_bytes)
+        return max(1, int(of_rows))
+
+    def _pause(self, rows: int, size_bytes: float) -> None:
+        if self._bucket is None:
+            return
+        by_rows = not isinstance(self._rate, Rate) or self._rate.unit == "rows"
+        wait_s = self._bucket.take(rows if by_rows else size_bytes, self._clock())
+        if wait_s > 0 and self._wait(wait_s):
+            raise Drained
+
+    def _adapt(self, adaptive: Adaptive, rows: int, seconds: float) -> None:
+        per_s = adaptive.took(rows, seconds)
+        if per_s is None:
+            self._bucket = None
+        elif self._bucket is None:
+            self._bucket = TokenBucket(per_s, self._clock())
+        else:
+            self._bucket.per_s = per_s
+
+
+def parse_rate(text: str | None) -> Rate | Literal["auto"] | None:
+    """Read `5000` (rows a second), `10MiB` (bytes a second) or `auto`."""
+    if text is None or text == "auto":
+        return text  # type: ignore[return-value]  # mypy does not narrow to a literal by ==
+    plain = text.strip().removesuffix("/s")
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", plain) and float(plain) > 0:
+        return Rate(float(plain), "rows")
+    try:
+        size = parse_size(plain)
+    except UnitError as problem:
+        raise UsageError(
+            f"--rate-limit {text}: {problem.reason}",
+            "rows a second (5000), bytes a second (10MiB), or auto",
+        ) from None
+    if size <= 0:
+        raise UsageError(f"--rate-limit {text} lets nothing through", "leave it out for no limit")
+    return Rate(float(size), "bytes")
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False

@@ -1,0 +1,151 @@
+"""The runs of a workspace: what there is, how far each is, and ending one for good."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from backfill import tags
+from backfill.jsonl import JsonlFolder
+from backfill.query_log import committed
+from backfill.request import state_of
+from backfill.state import RunState
+from headrace.errors import HeadraceError, UsageError
+from headrace.iceberg.catalog import load_table
+from headrace.locks import AlreadyHeld, hold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill.state import RunRecord
+    from headrace.config.workspace import Workspace
+
+Stage = Literal["running", "stopped", "complete"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """A run, in a line."""
+
+    run_id: str
+    stage: Stage
+    steps_done: int
+    steps: int
+    rows_planned: int
+    begun: str
+    tables: tuple[str, ...]
+    app: str | None
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What ending a run took away."""
+
+    run_id: str
+    tags_removed: tuple[str, ...]
+    output_removed: str | None
+
+
+def runs_of(workspace: Workspace) -> list[RunStatus]:
+    """Return all runs, the newest first."""
+    folder = workspace.state_dir / "backfill"
+    states = [RunState(one) for one in folder.glob("*") if one.is_dir()]
+    found = [_status(state, record) for state in states if (record := state.record()) is not None]
+    return sorted(found, key=lambda one: (one.begun, one.run_id), reverse=True)
+
+
+def status_of(workspace: Workspace, run_id: str) -> RunStatus:
+    """Return one run by its name."""
+    state = state_of(workspace, run_id)
+    record = state.record()
+    if record is None:
+        raise _unknown(workspace, run_id)
+    return _status(state, record)
+
+
+def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancelled:
+    """End a run for good: its tags, its plan and position and, if asked, its output."""
+    state = state_of(workspace, run_id)
+    record = state.record()
+    if record is None:
+        raise _unknown(workspace, run_id)
+    kind, _, place = record.to.partition(":")
+    if delete_output and (kind != "jsonl" or record.app is not None):
+        raise UsageError(
+            f"what {run_id} has written to {record.to} cannot be told from the rest there",
+            "clean it up by hand; without --delete-output the run is cancelled",
+        )
+    # An open lock file survives the removal of its folder.
+    with hold(state.lock, f"replay {run_id}", "stop it first: Ctrl-C, or SIGTERM to its process"):
+        removed = [table for table in record.tables if _untagged(workspace, table, run_id)]
+        if delete_output:
+            JsonlFolder(Path(place), resume=True).remove()
+        shutil.rmtree(state.folder)
+    return Cancelled(run_id, tuple(removed), place if delete_output else None)
+
+
+def as_json(runs: Sequence[RunStatus]) -> str:
+    """Write runs for a machine."""
+    return json.dumps([asdict(run) for run in runs], indent=2)
+
+
+def as_text(run: RunStatus) -> str:
+    """Write a run for a person."""
+    what = Path(run.app).name if run.app else ", ".join(run.tables)
+    share = 100 * run.steps_done // max(1, run.steps)
+    lines = [
+        (
+            f"{run.run_id}  {run.stage}  {run.steps_done:,} of {run.steps:,} steps ({share} %),"
+            f" {run.rows_planned:,} rows planned"
+        ),
+        f"  {what} → {run.to}, begun {run.begun}",
+    ]
+    if run.stage == "stopped":
+        lines.append(f"  go on: backfill replay --resume --run-id {run.run_id}")
+    return "\n".join(lines)
+
+
+def _status(state: RunState, record: RunRecord) -> RunStatus:
+    done = (
+        state.position().steps_done
+        if record.app is None
+        else committed(state.folder / "checkpoint").steps
+    )
+    return RunStatus(
+        state.run_id,
+        _stage(state),
+        done,
+        record.steps,
+        record.rows,
+        record.begun,
+        record.tables,
+        record.app,
+        record.to,
+    )
+
+
+def _stage(state: RunState) -> Stage:
+    if state.certificate.exists():
+        return "complete"
+    try:
+        with hold(state.lock, state.run_id, ""):
+            return "stopped"
+    except AlreadyHeld:
+        return "running"
+
+
+def _untagged(workspace: Workspace, table: str, run_id: str) -> bool:
+    try:
+        return tags.release(load_table(workspace, table), run_id)
+    except HeadraceError:
+        # The table itself is gone, and its tags with it.
+        return False
+
+
+def _unknown(workspace: Workspace, run_id: str) -> UsageError:
+    known = ", ".join(run.run_id for run in runs_of(workspace)[:5]) or "none"
+    return UsageError(f"there is no run {run_id}", f"the latest runs: {known}")

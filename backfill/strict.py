@@ -1,0 +1,164 @@
+"""Steps in which every Kafka partition's records come by their offsets, as a change log asks.
+
+Time decides how far a step goes, offsets decide what is in it. Up to a time W a partition is
+taken to the last of its offsets that holds a record before W: so what comes in a later step
+comes by a later offset, and is of W or after it. Where timestamps run with the offsets, that is
+a cut by time, and no record is out of order; a record whose clock lied is carried along with its
+neighbours, and one from far ahead holds nobody up.
+
+Files may hold any mixture of partitions: a file is read in each step that has a share in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from backfill.planner import Step
+from backfill.units import OffsetRange, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from backfill.planner import Limits
+
+CELLS_PER_STEP = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What a row group has of one Kafka partition in one cell of time.
+
+    Without a row group it is what the whole file has.
+    """
+
+    file: Unit
+    row_group: int | None
+    size_bytes: int
+    topic: str
+    partition: int
+    cell: int
+    first_offset: int
+    last_offset: int
+    min_ts_us: int
+    max_ts_us: int
+    rows: int
+
+    @property
+    def lane(self) -> tuple[str, str, int]:
+        """The Kafka partition, in its table."""
+        return self.file.source, self.topic, self.partition
+
+
+def cell_us(threshold_us: int) -> int:
+    """Return how wide a cell is: a step holds a whole number of them, at most the threshold."""
+    return max(1, threshold_us // CELLS_PER_STEP)
+
+
+def strict(stretches: Sequence[Stretch], threshold_us: int, limits: Limits) -> Iterator[Step]:
+    """Yield the steps of a replay in the order of offsets."""
+    spans = list(_spans(stretches, max(1, threshold_us // cell_us(threshold_us)), limits))
+    ends = _ends(stretches, spans)
+    shares: dict[int, list[Stretch]] = defaultdict(list)
+    for stretch in stretches:
+        lane = ends[stretch.lane]
+        first, last = lane.step_of(stretch.first_offset), lane.step_of(stretch.last_offset)
+        for index in range(first, last):
+            # Its rows are counted once, with the last of them.
+            shares[lane.steps[index]].append(replace(stretch, rows=0))
+        shares[lane.steps[last]].append(stretch)
+    ranges: dict[int, list[OffsetRange]] = defaultdict(list)
+    for name, lane in sorted(ends.items()):
+        for step, (start, end) in zip(lane.steps, pairwise(lane.bounds), strict=True):
+            ranges[step].append(OffsetRange(*name, start, end))
+    for number, step in enumerate(sorted(shares)):
+        units = tuple(_units(shares[step]))
+        frontier = min(unit.min_ts_us for unit in units)
+        yield Step(number, frontier, units, tuple(ranges[step]))
+
+
+@dataclass(slots=True)
+class _Lane:
+    """Where a partition is cut: `bounds[i]` to before `bounds[i + 1]` is in `steps[i]`."""
+
+    bounds: list[int]
+    steps: list[int] = field(default_factory=list)
+
+    def step_of(self, offset: int) -> int:
+        return bisect_right(self.bounds, offset) - 1
+
+
+def _spans(stretches: Iterable[Stretch], most_cells: int, limits: Limits) -> Iterator[range]:
+    """Put neighbouring cells together, as many as a step may hold."""
+    rows: dict[int, int] = defaultdict(int)
+    size: dict[int, int] = defaultdict(int)
+    for one in stretches:
+        rows[one.cell] += one.rows
+        size[one.cell] += one.file.size_bytes * one.rows // max(1, one.file.rows)
+    chosen: list[int] = []
+    for cell in sorted(rows):
+        together = [*chosen, cell]
+        if chosen and (
+            cell - chosen[0] >= most_cells
+            or sum(rows[one] for one in together) > limits.max_rows
+            or sum(size[one] for one in together) > limits.max_bytes
+        ):
+            yield range(chosen[0], chosen[-1] + 1)
+            together = [cell]
+        chosen = together
+    if chosen:
+        yield range(chosen[0], chosen[-1] + 1)
+
+
+def _ends(
+    stretches: Iterable[Stretch], spans: Sequence[range]
+) -> dict[tuple[str, str, int], _Lane]:
+    """Find up to which offset each partition goes in each step."""
+    starts = [span.start for span in spans]
+    lanes: dict[tuple[str, str, int], _Lane] = {}
+    newest: dict[tuple[tuple[str, str, int], int], int] = {}
+    for one in stretches:
+        lane = lanes.setdefault(one.lane, _Lane([one.first_offset]))
+        lane.bounds[0] = min(lane.bounds[0], one.first_offset)
+        place = one.lane, bisect_right(starts, one.cell) - 1
+        newest[place] = max(newest.get(place, one.last_offset), one.last_offset)
+    for (name, step), offset in sorted(newest.items()):
+        lane = lanes[name]
+        if offset >= lane.bounds[-1]:
+            lane.bounds.append(offset + 1)
+            lane.steps.append(step)
+    return lanes
+
+
+def _units(stretches: Iterable[Stretch]) -> Iterator[Unit]:
+    """Put a step's stretches together: each file once for every run of its row groups."""
+    by_file: dict[tuple[str, str], list[Stretch]] = defaultdict(list)
+    for one in stretches:
+        by_file[one.file.source, one.file.path].append(one)
+    for _, parts in sorted(by_file.items()):
+        parts.sort(key=lambda one: -1 if one.row_group is None else one.row_group)
+        run: list[Stretch] = []
+        for one in parts:
+            if run and (one.row_group or 0) > (run[-1].row_group or 0) + 1:
+                yield _unit(run)
+                run = []
+            run.append(one)
+        yield _unit(run)
+
+
+def _unit(run: Sequence[Stretch]) -> Unit:
+    first, last = run[0].row_group, run[-1].row_group
+    sizes = {one.row_group: one.size_bytes for one in run}
+    return replace(
+        run[0].file,
+        min_ts_us=min(one.min_ts_us for one in run),
+        max_ts_us=max(one.max_ts_us for one in run),
+        rows=sum(one.rows for one in run),
+        size_bytes=sum(sizes.values()),
+        row_groups=None if first is None or last is None else (first, last + 1),
+        # Counted row by row, the period's alone.
+        partly=False,
+    )

@@ -1,0 +1,183 @@
+"""Rows of a table's data files: straight from Parquet, or through Iceberg's own projection."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, In, LessThan
+from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
+from pyiceberg.types import StructType
+
+from backfill.columns import ingestion_times, inside, regions_of
+from backfill.file_columns import holds_structs_in_lists, same_columns
+from backfill.footer import row_groups
+from headrace.contract import INGESTION_TS, REGION
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask, Table
+
+    from backfill.period import Period
+    from backfill.units import RowGroup, Unit
+
+BATCH_ROWS = 65_536
+
+# They take their arguments by position, which pydantic's plugin for mypy does not see.
+_at_least: Callable[..., BooleanExpression] = GreaterThanOrEqual
+_less: Callable[..., BooleanExpression] = LessThan
+_one_of: Callable[..., BooleanExpression] = In
+
+
+class TableReader:
+    """Reads the files of one snapshot; only rows of the period and its regions come out."""
+
+    def __init__(
+        self,
+        name: str,
+        table: Table,
+        snapshot_id: int | None,
+        period: Period,
+        regions: Sequence[str],
+    ) -> None:
+        self.name = name
+        self.table = table
+        self.snapshot_id = snapshot_id
+        self.period = period
+        self.regions = tuple(regions)
+        self._tasks: dict[str, FileScanTask] | None = None
+
+    def rows(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
+        """Read the wanted columns of a unit's rows, deletes and renames applied."""
+        with self.open(unit.path) as opened:
+            if self.is_plain(unit, opened, wanted):
+                groups = range(*(unit.row_groups or (0, opened.metadata.num_row_groups)))
+                yield from self._plain_rows(unit, opened, list(groups), wanted)
+                return
+        self._refuse_lost_nulls(wanted)
+        yield from self.scan(unit, wanted)
+
+    def groups(
+        self, file: Unit, field_id: int, columns: Sequence[str]
+    ) -> Iterator[tuple[RowGroup | None, Callable[[], Iterator[pa.RecordBatch]]]]:
+        """Yield each row group of the period, and a way to read those columns of it.
+
+        A file that is not read as it stands comes as one, without a row group.
+        """
+        wanted = self.table.schema().select(*columns)
+        with self.open(file.path) as opened:
+            if self.is_plain(file, opened, wanted):
+                for group in row_groups(opened, field_id, file.path, self.name):
+                    clipped = self.period.clip_group(group)
+                    if clipped is not None:
+                        partly = clipped.partly or bool(self.regions)
+                        reading = partial(self._group_rows, opened, group.index, columns)
+                        yield replace(clipped, partly=partly), reading
+                return
+        yield None, lambda: self.scan(file, wanted)
+
+    def scan(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
+        """Read a file through Iceberg's own projection."""
+        row_filter = self.filter(self.period.span_us(unit.window_us))
+        scan = ArrowScan(self.table.metadata, self.table.io, wanted, row_filter)
+        try:
+            batches = scan.to_record_batches([self.tasks()[unit.path]])
+            yield from (batch for batch in batches if batch.num_rows)
+        except FileNotFoundError:
+            raise self._gone(unit.path) from None
+
+    def tasks(self) -> dict[str, FileScanTask]:
+        """Return Iceberg's own plan: what it knows of each file, and of what is deleted in it."""
+        if self._tasks is None:
+            span = self.period.start_us, self.period.end_us_exclusive
+            scan = self.table.scan(row_filter=self.filter(span), snapshot_id=self.snapshot_id)
+            try:
+                self._tasks = {task.file.file_path: task for task in scan.plan_files()}
+            except (ValueError, NotImplementedError) as problem:
+                if "equality deletes" not in str(problem):
+                    raise
+                raise Terminal(
+                    f"snapshot {self.snapshot_id} of {self.name} has equality deletes,"
+                    " which are not read here",
+                    "compact the table first (in Spark: CALL system.rewrite_data_files"
+                    " with delete-file-threshold 1)",
+                ) from None
+        return self._tasks
+
+    def filter(self, span: tuple[int, int]) -> BooleanExpression:
+        """Return what Iceberg is to look for in a half-open span of time."""
+        inside_span = And(_at_least(INGESTION_TS, span[0]), _less(INGESTION_TS, span[1]))
+        return And(inside_span, _one_of(REGION, self.regions)) if self.regions else inside_span
+
+    @contextlib.contextmanager
+    def open(self, path: str) -> Iterator[pq.ParquetFile]:
+        """Open a data file."""
+        try:
+            with self.table.io.new_input(path).open() as stream:
+                yield pq.ParquetFile(stream)
+        except FileNotFoundError:
+            raise self._gone(path) from None
+
+    def is_plain(self, unit: Unit, opened: pq.ParquetFile, wanted: Schema) -> bool:
+        """Whether a file's rows are the table's as they stand: nothing deleted, nothing renamed."""
+        if unit.has_deletes:
+            return False
+        try:
+            held = pyarrow_to_schema(opened.schema_arrow)
+        except (ValueError, TypeError):
+            return False
+        names = {field.name for field in wanted.fields}
+        kept = StructType(*(field for field in held.fields if field.name in names))
+        table = self.table.schema()
+        # Of a struct in part the whole must be as it stands in the table.
+        asked = StructType(*(field for field in table.fields if field.name in names))
+        return same_columns(kept, asked)
+
+    def _plain_rows(
+        self, unit: Unit, opened: pq.ParquetFile, groups: list[int], wanted: Schema
+    ) -> Iterator[pa.RecordBatch]:
+        names = [field.name for field in wanted.fields]
+        span = self.period.span_us(unit.window_us)
+        for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=names):
+            kept = batch.filter(self._mask(batch, span))
+            if kept.num_rows:
+                yield kept.select(names)
+
+    def _group_rows(
+        self, opened: pq.ParquetFile, group: int, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        named = [*columns, REGION] if self.regions else list(columns)
+        span = self.period.span_us(None)
+        for batch in opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=named):
+            yield batch.filter(self._mask(batch, span))
+
+    def _mask(self, batch: pa.RecordBatch, span: tuple[int, int]) -> pa.BooleanArray:
+        mask = inside(ingestion_times(batch), span)
+        if not self.regions:
+            return mask
+        return pc.and_(mask, pc.is_in(regions_of(batch), pa.array(self.regions)))
+
+    def _gone(self, path: str) -> Terminal:
+        return Terminal(
+            f"data file {path} of {self.name}, snapshot {self.snapshot_id}, is gone",
+            "somebody removed it though the snapshot needs it: restore the file,"
+            " or plan the replay anew, with another --run-id",
+        )
+
+    def _refuse_lost_nulls(self, wanted: Schema) -> None:
+        """Refuse what pyiceberg would change: it reads a missing list of structs as an empty one."""
+        held = [field.name for field in wanted.fields if holds_structs_in_lists(field.field_type)]
+        if held:
+            raise Terminal(
+                f"{self.name} has files with deletes or with other columns than the table,"
+                f" and lists or maps of records ({', '.join(held)}), which cannot be read exactly",
+                "compact the table first, so that its files are the table's as they stand",
+            )
