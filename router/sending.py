@@ -8,8 +8,9 @@ from headrace.errors import Terminal
 from headrace.kafka.bulk import BulkProducer, Producers, origin_of
 from headrace.kafka.ranges import Readers
 from router.ledger import Counts
-from router.plan import ToTopic
+from router.plan import ToSearch, ToTopic
 from router.quarantine_records import READING, WRITING, Quarantine
+from router.search import SearchProducer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -150,9 +151,11 @@ def stops_at(stream: str, place: str, reason: str) -> Terminal:
     )
 
 
-def _producer(outlet: Outlet) -> BulkProducer:
+def _producer(outlet: Outlet) -> BulkProducer | SearchProducer:
     if isinstance(outlet.target, ToTopic):
         return _kept(outlet.target)
+    if isinstance(outlet.target, ToSearch):
+        return SearchProducer(outlet.target)
     raise Terminal(f"output {outlet.name} is not written by tasks of this kind")
 
 

@@ -1,0 +1,47 @@
+"""A stream into a search index: its documents, and those that the index does not take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace import contract
+from router.ledger import Counts
+from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
+from tests.search_server import SearchServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from headrace.config.workspace import Workspace
+
+
+def test_a_stream_lands_in_an_index(
+    spark: SparkSession, workspace: Workspace, unique: Callable[[str], str]
+) -> None:
+    pipelines, topic = Pipelines(workspace), unique("searched")
+    pipelines.make_topic(topic, partitions=2)
+    pipelines.send(topic, [event(number) for number in range(-2, 30)])
+    pipelines.write("schemas/event.avsc", EVENT_SCHEMA)
+    source = {"type": "kafka", "cluster": "fronting", "topic": topic, "format": "json"}
+    with SearchServer(password="hunter2", busy_items=2) as node:  # noqa: S106 - the test's own
+        sink = {"type": "search", "url": node.url, "index": "events", "batch_rows": 7}
+        stream = {
+            "kind": "stream",
+            "name": topic,
+            "source": source | {"schema": "schemas/event.avsc"},
+            "outputs": [{"name": "found", "filter": "id < 20", "sink": sink}],
+        }
+        counts = pipelines.route(spark, pipelines.write(f"streams/{topic}.yaml", stream))
+    assert counts["found"] == Counts(32, written=20, filtered=10, quarantined=2)
+    documents = node.documents["events"]
+    assert sorted(one["id"] for one in documents.values()) == list(range(20))
+    places = {f"{topic}-{one.partition}-{one.offset}" for one in pipelines.seen(topic, "fronting")}
+    assert documents.keys() < places
+    kept = pipelines.seen(f"{topic}.quarantine", "fronting")
+    assert {one.value for one in kept} == {event(-1), event(-2)}
+    assert {one.header(contract.QUARANTINE_STAGE) for one in kept} == {b"TASK_PUT"}
+    assert {one.header(contract.QUARANTINE_CONNECTOR) for one in kept} == {
+        f"{topic}.found".encode()
+    }
