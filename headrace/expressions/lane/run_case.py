@@ -39,7 +39,6 @@ _PASSED_OVER: Final = (
     (0x113D0, 0x113D0),
     (0x113D2, 0x113D2),
     (0x113E1, 0x113E2),
-    (0x1171E, 0x1171E),
     (0x11F00, 0x11F01),
     (0x11F36, 0x11F3A),
     (0x11F40, 0x11F40),
@@ -60,6 +59,7 @@ _PASSED_OVER: Final = (
 _STAND_INS: Final = {
     **{code: "a" for first, last in _LETTERS for code in range(first, last + 1)},
     **{code: "\u0301" for first, last in _PASSED_OVER for code in range(first, last + 1)},
+    0x1171E: " ",
 }
 _NEW: Final = frozenset(map(chr, _STAND_INS))
 

@@ -52,7 +52,7 @@ def trim(scope: Scope, method: str, text: Value, signs: Value | None) -> Value:
     if signs is None:
         return lift(scope, _texts("trim()", [text]), STRING, lambda x: f"{x}.{method}(' ')")
     values = _texts("trim()", [text, signs])
-    return lift(scope, values, STRING, lambda x, y: f"{x}.{method}({y})", all_first=True)
+    return lift(scope, values, STRING, lambda x, y: f"{x}.{method}({y})")
 
 
 def length(scope: Scope, value: Value) -> Value:
@@ -76,10 +76,10 @@ def concat(scope: Scope, values: Sequence[Value]) -> Value:
         return literal_of(scope, "", STRING)
     if any(one.kind not in {STRING, INT, LONG} for one in values):
         if all(one.kind is BYTES for one in values):
-            return lift(scope, values, BYTES, lambda *x: " + ".join(x), all_first=True)
+            return lift(scope, values, BYTES, lambda *x: " + ".join(x))
         values = [as_text(scope, one) for one in values]
     values = [as_text(scope, one) for one in values]
-    return lift(scope, values, STRING, lambda *x: " + ".join(x), all_first=True)
+    return lift(scope, values, STRING, lambda *x: " + ".join(x))
 
 
 def concat_with(scope: Scope, separator: Value, values: Sequence[Value]) -> Value:

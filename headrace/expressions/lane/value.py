@@ -133,6 +133,9 @@ def lift(  # noqa: PLR0913 - what it may do is said by name
     every one is. `nullable` says that the result may be null where no operand is, `declared`
     that Spark always says so.
     """
+    if any(one.source == "None" for one in operands):
+        # Spark's plan loses what is null for certain, and with it the errors of its operands.
+        return Value("None", type_, nullable=True, literal=None)
     checks: list[str] = []
     names: list[str] = []
     for number, one in enumerate(operands):

@@ -10,6 +10,7 @@ import decimal
 import math
 import random
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -192,8 +193,9 @@ class Rows:
         micros = pick(MICROS)
         return micros // 1000 * 1000 if type_ is Primitive.TIMESTAMP_MILLIS else micros
 
+    @cached_property
     def instances(self) -> list[tuple[Any, dict[str, object]]]:
-        """Return each record as the lane holds it, and its metadata as variables."""
+        """Each record as the lane holds it, and its metadata as variables."""
         return [
             (_instance(self.schema, row), {f"m_{k}": v for k, v in row[METADATA].items()})
             for row in self.plain
@@ -220,7 +222,7 @@ def in_python(compiled: Compiled, rows: Rows) -> list[object]:
     """Return the value of each row, or FAILED."""
     code = compile(compiled.source, "<compiled>", "eval")
     answers: list[object] = []
-    for record, metadata in rows.instances():
+    for record, metadata in rows.instances:
         try:
             value = eval(code, {**compiled.constants, **metadata, "r": record})  # noqa: S307 - what is tested
         except Undefined:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.expressions.functions import ALLOWED
 from headrace.expressions.lane.calls import COMPILED
 from headrace.expressions.lane.compile import Compiled, compile_expression, compile_filter
+from headrace.expressions.lane.run_case import lower, upper
 from headrace.schema.model import Primitive
 from tests.integration.expressions.both_sides import (
     FAILED,
@@ -21,13 +21,14 @@ from tests.integration.expressions.both_sides import (
     said_of,
 )
 from tests.integration.expressions.cases import CASES
+from tests.integration.expressions.generated import Expressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
-# Spark's schema forgets that an index may be null; ours says that there may be no item.
+# An index may be computed from null, which Spark's schema forgets and ours does not.
 SAID_BY_US_ALONE = {"element_at(ns, pmod(i, 4) - 1)"}
 
 
@@ -48,7 +49,7 @@ def compiled(text: str) -> Compiled:
 
 def test_types_and_nulls_are_those_of_spark(asked: SparkSession) -> None:
     frame = Rows(1, 1).frame(asked)
-    wrong: list[str] = []
+    wrong = []
     for text, theirs in zip(CASES, said_of(frame, CASES), strict=True):
         ours = as_field(compiled(text))
         if ours.dataType.jsonValue() != theirs.dataType.jsonValue():
@@ -59,18 +60,50 @@ def test_types_and_nulls_are_those_of_spark(asked: SparkSession) -> None:
 
 
 def test_every_value_is_that_of_spark(asked: SparkSession) -> None:
-    rows = Rows(7, 120)
-    frame = rows.frame(asked)
-    wrong: list[str] = []
+    failed, wrong = compare(asked, CASES, Rows(7, 120))
+    assert not wrong
+    assert failed > 1000, "the rows do not reach what is undefined"
+
+
+def test_random_expressions_give_what_spark_gives(asked: SparkSession) -> None:
+    failed, wrong = compare(asked, random_texts(seed=3, count=120), Rows(11, 40))
+    assert not wrong
+    assert failed > 100, "the rows do not reach what is undefined"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10, 18))
+def test_many_random_expressions_give_what_spark_gives(asked: SparkSession, seed: int) -> None:
+    _, wrong = compare(asked, random_texts(seed, count=400), Rows(seed, 100))
+    assert not wrong
+
+
+def random_texts(seed: int, count: int) -> list[str]:
+    source = Expressions(seed)
+    texts: list[str] = []
+    refused = 0
+    while len(texts) < count:
+        text = source.next()
+        if isinstance(compile_expression(text, SCHEMA), Compiled):
+            texts.append(text)
+        else:
+            refused += 1
+    assert refused < count / 10, "what is generated is hardly compiled"
+    return texts
+
+
+def compare(spark: SparkSession, texts: Sequence[str], rows: Rows) -> tuple[int, list[str]]:
+    """Return how many values are undefined, and where the two sides disagree."""
+    frame = rows.frame(spark)
     failed = 0
-    for text, theirs in zip(CASES, in_spark(frame, CASES), strict=True):
+    wrong: list[str] = []
+    for text, theirs in zip(texts, in_spark(frame, texts), strict=True):
         ours = in_python(compiled(text), rows)
         failed += ours.count(FAILED)
         wrong += filter(None, [disagreement(text, ours, theirs, rows)])
         wrong += filter(None, [filtered_otherwise(text, ours, rows)])
     frame.unpersist()
-    assert not wrong
-    assert failed > 1000, "the rows do not reach what is undefined"
+    return failed, wrong
 
 
 def filtered_otherwise(text: str, values: list[object], rows: Rows) -> str | None:
@@ -91,5 +124,14 @@ def truthy(found: Compiled) -> Compiled:
 
 def test_every_compiled_function_is_asked_about() -> None:
     asked_about = " ".join(CASES)
-    missing = [name for name in COMPILED & ALLOWED if f"{name}(" not in asked_about]
-    assert not missing
+    assert [name for name in sorted(COMPILED) if f"{name}(" not in asked_about] == []
+
+
+def test_every_letter_and_every_end_of_a_word_has_sparks_case(spark: SparkSession) -> None:
+    letters = [chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000]
+    blocks = [letters[start : start + 512] for start in range(0, len(letters), 512)]
+    words = [(" ".join(f"{c} aΣ{c} aΣ{c}a a{c}Σ {c}Σ" for c in block),) for block in blocks]
+    frame = spark.createDataFrame(words, "w string").selectExpr("w", "upper(w)", "lower(w)")
+    for word, raised, lowered in frame.collect():
+        assert upper(word) == raised
+        assert lower(word) == lowered

@@ -1,0 +1,197 @@
+"""Random expressions over the columns of both_sides.SCHEMA, with as few parentheses as may be."""
+
+from __future__ import annotations
+
+import random
+from typing import Final, Literal
+
+from tests.integration.expressions.both_sides import TEXTS
+
+Kind = Literal["int", "long", "double", "text", "truth", "moment", "day"]
+
+_COLUMNS: Final[dict[Kind, str]] = {
+    "int": "i i0 st.b st0.b ns[0] __metadata__.partition",
+    "long": "l l0 m['a'] m0.b __metadata__.offset",
+    "double": "d d0",
+    "text": "s s0 e u st.a st0.a xs[0] __metadata__.region",
+    "truth": "b b0",
+    "moment": "ts ts0 tm __metadata__.kafka_ingestion_ts",
+    "day": "da da0",
+}
+# `{int}` stands for an expression of that kind.
+_SHAPES: Final[dict[Kind, tuple[str, ...]]] = {
+    "int": (
+        "{int} + {int}",
+        "{int} - {int}",
+        "{int} * {int}",
+        "{int} % {int}",
+        "{int} & {int}",
+        "{int} | {int}",
+        "{int} ^ {int}",
+        "-({int})",
+        "~({int})",
+        "abs({int})",
+        "pmod({int}, {int})",
+        "length({text})",
+        "instr({text}, {text})",
+        "ascii({text})",
+        "year({moment})",
+        "dayofweek({day})",
+        "cast({truth} as int)",
+        "size(xs0)",
+    ),
+    "long": (
+        "{long} + {int}",
+        "{int} - {long}",
+        "{long} * {int}",
+        "{long} div {int}",
+        "{int} div {long}",
+        "{long} % {long}",
+        "cast({int} as bigint)",
+        "cast({double} as bigint)",
+        "floor({double})",
+        "unix_seconds({moment})",
+        "crc32({text})",
+    ),
+    "double": (
+        "{double} + {double}",
+        "{double} * {int}",
+        "{int} / {int}",
+        "{long} / {double}",
+        "{double} % {double}",
+        "{double} - 1.5",
+        "-({double})",
+        "cast({long} as double)",
+        "sign({int})",
+    ),
+    "text": (
+        "{text} || {text}",
+        "concat({text}, {int}, {long})",
+        "concat_ws('-', {sure}, {sure})",
+        "upper({text})",
+        "lower({text})",
+        "trim({text})",
+        "substring({text}, {int}, 3)",
+        "substring({text}, 2)",
+        "left({text}, 3)",
+        "replace({text}, 'a', {text})",
+        "lpad({text}, 6, 'xy')",
+        "reverse({text})",
+        "cast({day} as string)",
+        "cast({moment} as string)",
+        "hex({long})",
+        "md5({text})",
+    ),
+    "truth": (
+        "{truth} and {truth}",
+        "{truth} or {truth}",
+        "not ({truth})",
+        "not {operand} = {operand}",
+        "{int} = {long}",
+        "{int} < {int}",
+        "{long} >= {double}",
+        "{double} <> {double}",
+        "{double} <= {double}",
+        "{text} = {text}",
+        "{text} < {text}",
+        "{text} <=> {text}",
+        "{double} <=> {double}",
+        "{int} in (1, 2, {int})",
+        "{text} in ('a', 'start', '')",
+        "{text} not in ('a', null)",
+        "{sure} between 'a' and {text}",
+        "{operand} between {int} and {int}",
+        "{text} like '%a_%'",
+        "({text}) is null",
+        "({int}) is not null",
+        "({truth}) is true",
+        "startswith({text}, 'a')",
+        "contains({text}, {text})",
+        "{moment} > {day}",
+        "{day} = '2024-02-29'",
+        "isnan({double})",
+        "array_contains(xs, {text})",
+    ),
+    "moment": (
+        "date_trunc('hour', {moment})",
+        "date_trunc('month', {moment})",
+        "cast({day} as timestamp)",
+        "timestamp_millis({int})",
+    ),
+    "day": ("cast({moment} as date)", "date_from_unix_date(pmod({int}, 40000))"),
+}
+_ANY: Final = (
+    "case when {truth} then {X} else {X} end",
+    "case when {truth} then {X} when {truth} then {X} end",
+    "if({truth}, {X}, {X})",
+    "coalesce({X}, {X})",
+    "nullif({column}, {X})",
+    "nvl2({text}, {X}, {X})",
+    "case {text} when 'a' then {X} when {text} then {X} end",
+)
+# These stand within a larger expression without parentheses: the grammar says what binds.
+_BARE: Final = frozenset([*_SHAPES["int"][:8], *_SHAPES["long"][:6], *_SHAPES["truth"][:2]])
+
+
+class Expressions:
+    """An endless source of expressions, the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def next(self) -> str:
+        """Return another expression of any kind."""
+        kind = self._random.choice(list(_SHAPES))
+        return self._of(kind, self._random.choice((1, 2, 2, 3)))
+
+    def _of(self, kind: Kind, depth: int) -> str:
+        if depth == 0 or self._random.random() < 0.1:
+            return self._leaf(kind)
+        shapes = _SHAPES[kind]
+        shape = self._random.choice(shapes if self._random.random() < 0.8 else _ANY)
+        text = self._filled(shape, kind, depth)
+        may_be_bare = shape in _BARE or text.endswith((")", " end"))
+        return text if may_be_bare and self._random.random() < 0.7 else f"({text})"
+
+    def _filled(self, shape: str, kind: Kind, depth: int) -> str:
+        """Return a shape with an expression at each of its places."""
+        done = ""
+        while "{" in shape:
+            before, _, rest = shape.partition("{")
+            hole, _, shape = rest.partition("}")
+            done += before + self._hole(hole, kind, depth)
+        return done + shape
+
+    def _hole(self, hole: str, kind: Kind, depth: int) -> str:
+        match hole:
+            case "X":
+                return self._of(kind, depth - 1)
+            case "column":
+                return self._random.choice(_COLUMNS[kind].split()[:2])
+            case "operand":
+                return self._random.choice(("i", "i0", "l", "length(s0)"))
+            case "sure":
+                return self._random.choice(("s", "s0", "e", "upper(s0)"))
+            case "int" | "long" | "double" | "text" | "truth" | "moment" | "day":
+                return self._of(hole, depth - 1)
+        raise ValueError(hole)
+
+    def _leaf(self, kind: Kind) -> str:
+        if self._random.random() < 0.7:
+            return self._random.choice(_COLUMNS[kind].split())
+        pick = self._random.choice
+        match kind:
+            case "int":
+                return pick(("0", "1", "-1", "7", "2147483647"))
+            case "long":
+                return pick(("0L", "2147483648", "-5L", "9223372036854775807"))
+            case "double":
+                return pick(("0D", "-0.5D", "1e300", "2.5D"))
+            case "text":
+                quoted = pick(TEXTS).replace("\\", "\\\\").replace("'", "\\'")
+                return f"'{quoted}'"
+            case "truth":
+                return pick(("b", "b0", "s = 'start'"))
+            case "moment":
+                return pick(("TIMESTAMP '2024-02-29 10:11:12.5'", "tm"))
+        return pick(("DATE '1582-10-15'", "date"))
