@@ -8,7 +8,16 @@ from pathlib import Path
 
 import rich_click as click
 
-from headrace.cli.command import log_option, output_option, run, workspace_option
+from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
+
+config_option = click.option(
+    "-c",
+    "--config",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The table's file (kind: lake_table).",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,14 +27,7 @@ def lake_writer() -> None:
 
 
 @lake_writer.command()
-@click.option(
-    "-c",
-    "--config",
-    "path",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The table's file (kind: lake_table).",
-)
+@config_option
 @click.option("--once", is_flag=True, help="Land what is there now, then end.")
 @output_option
 @workspace_option
@@ -57,6 +59,30 @@ def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) 
     else:
         counts = ", ".join(f"{what} {count:,}" for what, count in asdict(landed).items())
         click.echo(f"table {name}\n  {counts}")
+
+
+@lake_writer.command()
+@config_option
+@output_option
+@workspace_option
+@log_option
+def audit(path: Path, *, as_json: bool, workspace_dir: Path | None) -> int:
+    """Compare the table with its topic, offset by offset.
+
+    Says what is missing, what is there twice, and up to where the table is complete. An offset
+    is not missing where the topic has no record (compaction, ends of transactions), or where the
+    record was turned away as a bad one. Exit code 1 when anything is missing or doubled. Safe
+    beside a running writer; needs no JVM.
+    """
+    from headrace.config.load import load_lake_table, load_workspace
+    from headrace.log import configure_logging
+    from lake_writer.audit import audit as compare
+
+    configure_logging()
+    workspace = load_workspace(workspace_dir)
+    found = compare(workspace, load_lake_table(path, workspace))
+    click.echo(json.dumps(found.to_json()) if as_json else found.to_text())
+    return 0 if found.ok else FAILED
 
 
 def main() -> None:

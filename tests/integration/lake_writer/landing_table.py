@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 from uuid import uuid4
@@ -22,8 +23,7 @@ from lake_writer.commits import Batch, TableCommits
 from lake_writer.marks import Identity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.manifest import DataFile
@@ -94,13 +94,7 @@ class LandingTable:
         return Batch([self.file(number, span) for number, span in ranges.items()], starts, ends)
 
     def file(self, partition: int, offsets: range) -> DataFile:
-        table = self.load()
-        place = self.root / "tv" / "events" / "data" / f"{uuid4()}.parquet"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        rows = [{"id": offset, contract.METADATA: at(partition, offset)} for offset in offsets]
-        pq.write_table(pa.Table.from_pylist(rows, schema_to_pyarrow(table.schema())), place)
-        footer = pq.read_metadata(place)
-        return parquet_data_file(table.metadata, place.as_uri(), place.stat().st_size, footer)
+        return data_file(self.load(), TOPIC, partition, offsets)
 
     def places(self) -> list[tuple[int, int]]:
         """Return partition and offset of every row, a doubled one twice."""
@@ -125,10 +119,24 @@ class LandingTable:
         return {urlparse(place).path for place in found}
 
 
-def at(partition: int, offset: int) -> dict[str, object]:
+def data_file(table: Table, topic: str, partition: int, offsets: Iterable[int]) -> DataFile:
+    """Write a file of the table with a row for every offset; it is in no table yet."""
+    place = Path(urlparse(table.location()).path) / "data" / f"{uuid4()}.parquet"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows(table, topic, partition, offsets), place)
+    footer = pq.read_metadata(place)
+    return parquet_data_file(table.metadata, place.as_uri(), place.stat().st_size, footer)
+
+
+def rows(table: Table, topic: str, partition: int, offsets: Iterable[int]) -> pa.Table:
+    found = [{"id": one, contract.METADATA: at(partition, one, topic)} for one in offsets]
+    return pa.Table.from_pylist(found, schema_to_pyarrow(table.schema()))
+
+
+def at(partition: int, offset: int, topic: str = TOPIC) -> dict[str, object]:
     return {
         "kafka_ingestion_ts": AT,
-        "topic": TOPIC,
+        "topic": topic,
         "partition": partition,
         "offset": offset,
         "region": None,

@@ -5,19 +5,16 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
-from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
-from headrace import contract
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.manifests import MERGED_TOGETHER
 from lake_writer import commits as protocol
 from lake_writer.commits import LostRace, TableCommits
 from lake_writer.marks import SUMMARY, Identity
-from tests.integration.lake_writer.landing_table import LandingTable, at
+from tests.integration.lake_writer.landing_table import TOPIC, LandingTable, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +44,7 @@ def expected(*ranges: tuple[int, range]) -> list[tuple[int, int]]:
 def append_by_hand(landing: LandingTable) -> None:
     """Append a row, as somebody else's job does."""
     table = landing.load()
-    row = {"id": 0, contract.METADATA: at(OTHER, len(table.metadata.snapshots))}
-    table.append(pa.Table.from_pylist([row], schema_to_pyarrow(table.schema())))
+    table.append(rows(table, TOPIC, OTHER, [len(table.metadata.snapshots)]))
 
 
 def refuse(error: type[Exception]) -> Callable[[], None]:
