@@ -175,7 +175,9 @@ class Broker:
         shutil.rmtree(files.data, ignore_errors=True)
         command = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classpath]
         command += [f"-Dlog4j2.configurationFile={files.logging}", "kafka.tools.StorageTool"]
-        command += ["format", "-t", broker_files.cluster_id(uuid4()), "-c", str(files.properties)]
+        # With =: an id may begin with a dash, and would be taken for an option.
+        cluster_id = f"--cluster-id={broker_files.cluster_id(uuid4())}"
+        command += ["format", cluster_id, "-c", str(files.properties)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             self.log_file.write_text(done.stdout + done.stderr, encoding="utf-8")
