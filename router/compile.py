@@ -27,7 +27,7 @@ from router.plan import ToTable, ToTopic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from headrace.records.rows import Headers
+    from headrace.records.rows import HeadersToSend
     from router.plan import Outlet, RoutePlan
 
 # A message of the client, whose package only headrace.kafka imports.
@@ -128,18 +128,18 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
     return function("route", arguments, body, names)
 
 
-def headers_of(region: str | None) -> Callable[[Message, str], Headers]:
+def headers_of(region: str | None) -> Callable[[Message, str], HeadersToSend]:
     """Return what gives a record's headers as they go on: its own, the region's, its origin."""
 
-    def headers(message: Message, origin: str) -> Headers:
-        place = (ORIGIN, f"{origin}{message.offset()}/{message.timestamp()[1]}".encode())
+    def headers(message: Message, origin: str) -> HeadersToSend:
+        place = (ORIGIN, f"{origin}{message.offset()}/{message.timestamp()[1]}")
         own = message.headers()
         if own is None and region is None:
             return [place]
-        more = list(own or ())
+        more: list[tuple[str, str | bytes | None]] = list(own or ())
         # Behind the hop the cluster's own region would be another.
         if region is not None and all(name != REGION_HEADER for name, _ in more):
-            more.append((REGION_HEADER, region.encode()))
+            more.append((REGION_HEADER, region))
         more.append(place)
         return more
 

@@ -20,7 +20,7 @@ from headrace.records.hygiene import (
     size_limit,
     too_large,
 )
-from headrace.records.json_reader import JsonReader
+from headrace.records.json_reader import UNREADABLE, JsonReader, explained
 from headrace.records.masks import masks
 from headrace.records.rows import BadRecord, row_class
 from headrace.registry.client import Registry
@@ -45,32 +45,31 @@ def decoding(plan: RoutePlan) -> Decoding:
     """Return how a stream's records are decoded and checked."""
     hygiene, schema = plan.hygiene, plan.source.schema
     names: dict[str, object] = {"BadRecord": BadRecord, "broken": broken_by(hygiene)}
-    lines = ["v = m.value()"]
+    lines = ["value = m.value()"]
     limit = size_limit(hygiene)
     if limit is not None:
         names |= {"too_large": lambda size: too_large(hygiene, size)}
         lines += [
-            "size = len(v or b'') + len(m.key() or b'')",
+            "size = len(value or b'') + len(m.key() or b'')",
             f"if size > {limit}:",
             *_turned_away("too_large(size)"),
         ]
     match plan.source.format:
         case "raw":
             names["read"] = row_class(schema)
-            call = "read(m.key(), v)"
+            lines.append("row = read(m.key(), value)")
         case "json":
-            names["read"] = JsonReader(
+            reader = JsonReader(
                 schema, coerced_paths(hygiene, schema), refuses_unknown=refuses_unknown(hygiene)
             )
-            call = "read(v)"
+            names |= {"UNREADABLE": UNREADABLE, **reader.names}
+            lines += ["try:", *(f"    {line}" for line in reader.lines)]
+            lines += ["except UNREADABLE as problem:", *_turned_away("broken(problem)")]
         case "avro":
             names["read"] = AvroReader(schema, _registry(plan))
-            call = "read(v, m.headers())"
-    lines += [
-        f"try: r = {call}",
-        "except BadRecord as problem:",
-        *_turned_away("broken(problem)"),
-    ]
+            lines += ["try: row = read(value, m.headers())", "except BadRecord as problem:"]
+            lines += _turned_away("broken(problem)")
+    lines.append("r = row")
     known = rules(hygiene, schema)
     if known:
         names["first_broken"] = first_broken(known)
@@ -96,14 +95,14 @@ def _turned_away(broken: str) -> list[str]:
     ]
 
 
-def broken_by(hygiene: Hygiene) -> Callable[[BadRecord], Broken]:
+def broken_by(hygiene: Hygiene) -> Callable[[Exception], Broken]:
     """Return what tells what becomes of a record that could not be read."""
-    return lambda problem: Broken(
-        problem.kind,
-        None,
-        problem.reason,
-        hygiene.action(problem.kind),
-    )
+
+    def broken(problem: Exception) -> Broken:
+        told = explained(problem)
+        return Broken(told.kind, None, told.reason, hygiene.action(told.kind))
+
+    return broken
 
 
 def region_of(headers: Headers | None, default: str | None) -> str | None:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from headrace.kafka.bulk import Refused
     from headrace.kafka.ranges import RangeReader
     from headrace.records.hygiene import Broken
-    from headrace.records.rows import Headers
+    from headrace.records.rows import HeadersToSend
     from router.plan import Outlet, RoutePlan
 
     # Topic, value and key.
     Sent: TypeAlias = tuple[str, bytes | None, bytes | None]
-    Find: TypeAlias = Callable[[Sequence[Refused]], Iterable[tuple[Refused, Headers]]]
+    Find: TypeAlias = Callable[[Sequence[Refused]], Iterable[tuple[Refused, HeadersToSend]]]
 
 # A message of the client, whose package only headrace.kafka imports.
 Message: TypeAlias = Any
@@ -111,7 +111,7 @@ class Sending:
                     raise self._quarantine.refused(one.reason)
         return refused
 
-    def _refused(self, refused: Refused, headers: Headers, reader: RangeReader) -> None:
+    def _refused(self, refused: Refused, headers: HeadersToSend, reader: RangeReader) -> None:
         name = next(name for name, one in self.outlets.items() if one.sent_to == refused.topic)
         if refused.is_innocent:
             producer = self.producers[name]

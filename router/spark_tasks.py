@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headrace.kafka.bulk import Refused
     from headrace.kafka.ranges import RangeReader
     from headrace.records.hygiene import Broken
-    from headrace.records.rows import Headers, Row
+    from headrace.records.rows import HeadersToSend, Row
     from headrace.schema.model import Record
     from router.plan import Outlet, RoutePlan
     from router.sending import Message, Sent
@@ -71,34 +71,43 @@ def decode_batches(works: Sequence[bytes]) -> Callable[[Batches], Batches]:
 
 def _decoded(work: Work) -> Batches:
     plan = work.plan
-    columns = decoded_columns(plan.source.schema)
-    decode = _decoder(plan)
-    headers = headers_of(plan.source.region)
+    decode = decoder(plan)
     reader = readers.take(plan.source.properties)
     try:
         for number, messages in reader.chunks(plan.source.topic, ranges_of(work)):
             good: list[tuple[Message, Row]] = []
             bad: list[tuple[Message, Broken]] = []
             decode(messages, number, time.time_ns() // 1_000_000, good, bad)
-            origin = f"{plan.source.topic}/{number}/"
-            rows = [row for _, row in good] + [None for _ in bad]
-            every = [message for message, _ in good] + [message for message, _ in bad]
-            metadata = [_metadata(one, plan.source.region) for one in every]
-            own = [
-                [{"partition": number, "offset": one.offset()} for one in every],
-                [_headers(headers(one, origin)) for one in every],
-                [None for _ in good] + [_told(broken) for _, broken in bad],
-            ]
-            arrays = [
-                *to_columns(rows, plan.source.schema),
-                pa.StructArray.from_arrays(
-                    to_columns(metadata, METADATA_RECORD), fields=list(columns.field(METADATA).type)
-                ),
-                *(pa.array(values, one.type) for values, one in zip(own, _OWN, strict=True)),
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+            yield decoded_batch(plan, number, good, bad)
     finally:
         readers.give_back(plan.source.properties, reader)
+
+
+def decoded_batch(
+    plan: RoutePlan,
+    number: int,
+    good: Sequence[tuple[Message, Row]],
+    bad: Sequence[tuple[Message, Broken]],
+) -> pa.RecordBatch:
+    """Return records of one partition as Spark takes them: the good ones, then the bad."""
+    columns = decoded_columns(plan.source.schema)
+    headers, origin = headers_of(plan.source.region), f"{plan.source.topic}/{number}/"
+    rows = [row for _, row in good] + [None for _ in bad]
+    every = [message for message, _ in good] + [message for message, _ in bad]
+    metadata = [_metadata(one, plan.source.region) for one in every]
+    own = [
+        [{"partition": number, "offset": one.offset()} for one in every],
+        [_headers(headers(one, origin)) for one in every],
+        [None for _ in good] + [_told(broken) for _, broken in bad],
+    ]
+    arrays = [
+        *to_columns(rows, plan.source.schema),
+        pa.StructArray.from_arrays(
+            to_columns(metadata, METADATA_RECORD), fields=list(columns.field(METADATA).type)
+        ),
+        *(pa.array(values, one.type) for values, one in zip(own, _OWN, strict=True)),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def send_batches(plan: bytes, name: str, written: Record) -> Callable[[Batches], Batches]:
@@ -132,9 +141,9 @@ def _sent(plan: RoutePlan, name: str, written: Record, batches: Batches) -> Done
 
 def _send_batch(
     sending: Sending, outlet: Outlet, written: Record, batch: pa.RecordBatch, reader: RangeReader
-) -> dict[Sent, Headers]:
+) -> dict[Sent, HeadersToSend]:
     """Send what passed of a batch, and account for the rest of it; return what was sent."""
-    sent: dict[Sent, Headers] = {}
+    sent: dict[Sent, HeadersToSend] = {}
     places = batch.column(PLACE).to_pylist()
     headers = batch.column(HEADERS).to_pylist()
     bad = batch.column(BAD).to_pylist()
@@ -143,7 +152,7 @@ def _send_batch(
     failed, filtered = out.is_null().to_pylist(), passed.is_null().to_pylist()
     rows = to_rows(passed.field("values"), written)
     keys = passed.field("key").to_pylist()
-    encode, producer = _encoder(outlet, written), sending.producers[outlet.name]
+    encode, producer = encoder(outlet, written), sending.producers[outlet.name]
     for index, place in enumerate(places):
         number = place["partition"]
         if bad[index] is not None:
@@ -164,8 +173,8 @@ def _send_batch(
 
 
 def _found(
-    refused: Sequence[Refused], sent: Mapping[Sent, Headers]
-) -> Iterable[tuple[Refused, Headers]]:
+    refused: Sequence[Refused], sent: Mapping[Sent, HeadersToSend]
+) -> Iterable[tuple[Refused, HeadersToSend]]:
     for one in refused:
         yield one, sent[one.topic, one.value, one.key]
 
@@ -191,7 +200,8 @@ def _failed(
     return counts
 
 
-def _encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
+def encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
+    """Return what makes the bytes of an output's row, whose types Spark told."""
     target = outlet.target
     if isinstance(target, ToTopic) and target.avro is not None:
         schema, schema_id = target.avro
@@ -206,12 +216,13 @@ def _encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
     return JsonWriter(written)
 
 
-def _decoder(plan: RoutePlan) -> Callable[..., None]:
-    decoder = decoding(plan)
-    body = ["for m in messages:", *(f"    {line}" for line in decoder.lines)]
+def decoder(plan: RoutePlan) -> Callable[..., None]:
+    """Return what takes (messages, number, now_ms, good, bad), and sorts the messages."""
+    half = decoding(plan)
+    body = ["for m in messages:", *(f"    {line}" for line in half.lines)]
     body.append("    good.append((m, r))")
     arguments = ["messages", "number", "now_ms", "good", "bad"]
-    return function("decode_all", arguments, body, decoder.names)
+    return function("decode_all", arguments, body, half.names)
 
 
 def _metadata(message: Message, region: str | None) -> Row:
@@ -224,7 +235,7 @@ def _metadata(message: Message, region: str | None) -> Row:
     )
 
 
-def _headers(headers: Headers) -> list[dict[str, object]]:
+def _headers(headers: HeadersToSend) -> list[dict[str, object]]:
     return [{"name": name, "value": value} for name, value in headers]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headrace.kafka.bulk import Refused
     from headrace.kafka.ranges import RangeReader
     from headrace.records.hygiene import Broken
-    from headrace.records.rows import Headers
+    from headrace.records.rows import HeadersToSend
     from router.compile import Route
     from router.plan import RoutePlan
 
@@ -133,12 +133,12 @@ class _Run(Sending):
 
     def _find(
         self, refused: Sequence[Refused], reader: RangeReader
-    ) -> Iterator[tuple[Refused, Headers]]:
+    ) -> Iterator[tuple[Refused, HeadersToSend]]:
         """Route the task's ranges once more, sending nothing, until it is known which they were."""
         wanted = places_of(refused)
-        found: list[tuple[Refused, Headers]] = []
+        found: list[tuple[Refused, HeadersToSend]] = []
 
-        def look(topic: str, value: Sendable, key: Sendable, headers: Headers) -> None:
+        def look(topic: str, value: Sendable, key: Sendable, headers: HeadersToSend) -> None:
             same = wanted.get(sent_as(topic, value, key))
             if same:
                 found.append((same.pop(), headers))

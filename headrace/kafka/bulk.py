@@ -14,7 +14,7 @@ from headrace.kafka.cluster import quiet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.records.rows import Headers
+    from headrace.records.rows import HeadersToSend
 
 DELIVERY_LIMIT_MS: Final = 60_000
 LARGEST_RECORD_BYTES: Final = 200 * 2**20
@@ -52,17 +52,18 @@ class Refused:
 
     topic: str
     reason: str
-    headers: Headers = ()
+    headers: HeadersToSend = ()
     value: bytes | None = None
     key: bytes | None = None
     is_innocent: bool = False
 
 
-def origin_of(headers: Headers) -> tuple[int, int]:
+def origin_of(headers: HeadersToSend) -> tuple[int, int]:
     """Return partition and offset that a record was read from, by its last origin header."""
     for name, value in reversed(headers):
         if name == ORIGIN and value is not None:
-            _, partition, offset, _ = value.decode().rsplit("/", 3)
+            text = value if isinstance(value, str) else value.decode()
+            _, partition, offset, _ = text.rsplit("/", 3)
             return int(partition), int(offset)
     raise Terminal("a record that was refused has no header of its origin")
 
@@ -101,7 +102,7 @@ class BulkProducer:
         topic: str,
         value: bytes | None,
         key: bytes | str | None,
-        headers: Headers,
+        headers: HeadersToSend,
         timestamp_ms: int = 0,
     ) -> None:
         """Hand over a record; wait while the client's own queue is full."""

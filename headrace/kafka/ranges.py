@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 CHUNK: Final = 1_000
 POLL_S: Final = 0.2
 STALLED_S: Final = 45.0
-FETCH_BYTES: Final = 4 * 2**20
-AHEAD_KB: Final = 16 * 1024
+FETCH_BYTES: Final = 2**20
+# What is fetched beyond a batch is fetched again for the next.
+AHEAD_KB: Final = 8 * 1024
 
 # What was fetched has both; the client's types also know messages still to be sent.
 partition_of = cast("Callable[[Message], int]", Message.partition)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn
 
 import msgspec
 
@@ -24,11 +24,20 @@ DEEPEST: Final = 500
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
-_LOOKED_UP = (
-    "value.__class__ is str and (head := heads.get(value[:19])) is not None"
-    " and (tail := tails.get(value[19:])) is not None"
+# What reading may raise; `explained` tells it.
+UNREADABLE: Final = (BadRecord, UnicodeDecodeError, msgspec.DecodeError, RecursionError)
+
+_CHECKED = (
+    "if value is None: no_value()",
+    # What is skipped is not decoded, and would be let through with any bytes in it.
+    "if not value.isascii(): value.decode()",
+    f"if len(value) > {2 * DEEPEST}: refuse_deep(value)",
 )
-_SLOWLY = "value is not None: fix{}(row, value)"
+_LOOKED_UP = (
+    "time.__class__ is str and (head := heads.get(time[:19])) is not None"
+    " and (tail := tails.get(time[19:])) is not None"
+)
+_SLOWLY = "time is not None: fix{}(row, time)"
 _INSTANTS = (Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS)
 
 
@@ -42,34 +51,48 @@ class JsonReader:
     ) -> None:
         wire = wire_class(schema, coerced, refuses_unknown=refuses_unknown)
         fixes, names = _fixes(schema, coerced)
-        body = ["row = decode(value)", *fixes, "return row"]
-        names["decode"] = msgspec.json.Decoder(wire).decode
-        self._read: Callable[[bytes], Row] = function("read_json", ["value"], body, names)
+        # As lines, too: where millions are read, the call alone would take as long as a field.
+        self.lines = (*_CHECKED, "row = decode(value)", *fixes)
+        self.names = {
+            **names,
+            "decode": msgspec.json.Decoder(wire).decode,
+            "no_value": no_value,
+            "refuse_deep": _refuse_deep,
+        }
+        self._read: Callable[[bytes | None], Row] = function(
+            "read_json", ["value"], [*self.lines, "return row"], self.names
+        )
 
     def __call__(self, value: bytes | None, _headers: Headers | None = None) -> Row:
         """Return the record of a value; BadRecord says what is wrong with it."""
-        if value is None:
-            raise BadRecord("the record has no value")
         try:
-            # What is skipped is not decoded, and would be let through with any bytes in it.
-            if not value.isascii():
-                value.decode()
-            if len(value) > 2 * DEEPEST and _too_deep(value):
-                raise BadRecord(f"nested more than {DEEPEST} levels deep")
             return self._read(value)
-        except UnicodeDecodeError:
-            raise BadRecord("the value is not UTF-8") from None
-        except msgspec.DecodeError as problem:
+        except UNREADABLE as problem:
             raise explained(problem) from None
-        except RecursionError:
-            raise BadRecord(f"nested more than {DEEPEST} levels deep") from None
 
 
-def explained(problem: msgspec.DecodeError) -> BadRecord:
-    """Return msgspec's finding as a sentence that begins with the field's path."""
-    said = str(problem)
-    if not isinstance(problem, msgspec.ValidationError):
-        return BadRecord(f"not a JSON object: {said.removeprefix('JSON is malformed: ')}")
+def no_value() -> NoReturn:
+    """Refuse a record that has no value."""
+    raise BadRecord("the record has no value")
+
+
+def explained(problem: Exception) -> BadRecord:
+    """Return what is wrong with a value as a sentence that begins with the field's path."""
+    match problem:
+        case BadRecord():
+            return problem
+        case UnicodeDecodeError():
+            return BadRecord("the value is not UTF-8")
+        case RecursionError():
+            return BadRecord(f"nested more than {DEEPEST} levels deep")
+        case msgspec.ValidationError():
+            return _misfit(str(problem))
+        case _:
+            said = str(problem).removeprefix("JSON is malformed: ")
+            return BadRecord(f"not a JSON object: {said}")
+
+
+def _misfit(said: str) -> BadRecord:
     located = _PATH.fullmatch(said)
     text, path = (located[1], located[2]) if located else (said, "")
     if not path and text.startswith("Expected `object`"):
@@ -86,9 +109,9 @@ def _lowered(text: str) -> str:
     return (text[:1].lower() + text[1:]).replace("`", "")
 
 
-def _too_deep(value: bytes) -> bool:
+def _refuse_deep(value: bytes) -> None:
     if value.count(b"[") + value.count(b"{") <= DEEPEST:
-        return False
+        return
     depth = deepest = 0
     for sign in re.findall(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', value, re.DOTALL):
         if sign in b"[{":
@@ -96,7 +119,8 @@ def _too_deep(value: bytes) -> bool:
             deepest = max(deepest, depth)
         elif sign in b"]}":
             depth -= 1
-    return deepest > DEEPEST
+    if deepest > DEEPEST:
+        raise BadRecord(f"nested more than {DEEPEST} levels deep")
 
 
 def _fixes(schema: Record, coerced: Collection[str]) -> tuple[list[str], dict[str, object]]:
@@ -112,7 +136,7 @@ def _fixes(schema: Record, coerced: Collection[str]) -> tuple[list[str], dict[st
         if convert is None:
             continue
         names[f"fix{number}"] = in_field(name, field, convert)
-        lines.append(f"value = row.{name}")
+        lines.append(f"time = row.{name}")
         if field.type in _INSTANTS and field.name not in coerced:
             # Looked up right here: the call alone would take as long.
             lines += [

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # An instance of a schema's class. Its attributes are made at run time: no checker knows them.
 Row: TypeAlias = Any
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
+# As they are given to a client, which encodes text as UTF-8.
+HeadersToSend: TypeAlias = "Sequence[tuple[str, str | bytes | None]]"
 # A field's value, by the table of the decision.
 Value: TypeAlias = Any
 

@@ -55,19 +55,16 @@ def wall_clock_of(text: str) -> int:
 
 def instant_text(micros: int) -> str:
     """Return the ISO-8601 text in UTC with microseconds."""
-    return f"{wall_clock_text(micros)}Z"
+    seconds, fraction = divmod(micros, SECOND_US)
+    try:
+        return _seconds_text[seconds] + _fraction_text[fraction]
+    except KeyError:
+        return _text_of_seconds(seconds) + _text_of_fraction(fraction)
 
 
 def wall_clock_text(micros: int) -> str:
     """Return the ISO-8601 text with microseconds, without a zone."""
-    seconds, fraction = divmod(micros, SECOND_US)
-    head = _seconds_text.get(seconds)
-    if head is None:
-        head = _text_of_seconds(seconds)
-    tail = _fraction_text.get(fraction)
-    if tail is None:
-        tail = _text_of_fraction(fraction)
-    return head + tail
+    return instant_text(micros)[:-1]
 
 
 def date_of(text: str) -> int:
@@ -178,7 +175,7 @@ def _text_of_seconds(seconds: int) -> str:
 
 
 def _text_of_fraction(fraction: int) -> str:
-    text = f".{fraction:06d}"
+    text = f".{fraction:06d}Z"
     if len(_fraction_text) >= MOST_REMEMBERED:
         _fraction_text.clear()
     _fraction_text[fraction] = text
