@@ -67,7 +67,7 @@ def read_records(files: Sequence[Path], *, envelope: bool) -> Iterator[Record]:
                 if not text.strip():
                     continue
                 try:
-                    yield _unwrap(text) if envelope else Record(text)
+                    yield unwrap(text) if envelope else Record(text)
                 except RecursionError:
                     raise BadLine(name, number, "it is nested too deeply") from None
                 except (ValueError, TypeError, HeadraceError) as problem:
@@ -80,7 +80,8 @@ def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
     return file.open("rb")
 
 
-def _unwrap(line: bytes) -> Record:
+def unwrap(line: bytes) -> Record:
+    """Return the record of an envelope; ValueError or TypeError says what is wrong with it."""
     text = line.decode("utf-8-sig")
     whole = json.loads(text)
     if not isinstance(whole, dict) or "value" not in whole:

@@ -52,10 +52,15 @@ class LedgerDamaged(Terminal):
 
 
 class LedgerFile:
-    """The ledger of one output. Not for two processes at once: its folder is locked by us."""
+    """The ledger of one output. Not for two processes at once: its folder is locked by us.
 
-    def __init__(self, path: Path) -> None:
+    Who is not its owner may read it all the same: a last line that is still being written is left
+    alone, and is none.
+    """
+
+    def __init__(self, path: Path, *, is_ours: bool = True) -> None:
         self.path = path
+        self._is_ours = is_ours
         self._lines = 0
         self.header: Header | None = None
         self.entries: list[Entry] = []
@@ -117,11 +122,14 @@ class LedgerFile:
 
     def _fields(self) -> Iterator[tuple[int, dict[str, Any]]]:
         data = self.path.read_bytes()
+        if not data:
+            raise LedgerDamaged(self.path, 1, "it is empty")
         lines = data.splitlines(keepends=True)
         for number, line in enumerate(lines, 1):
             is_last = number == len(lines)
             if is_last and not line.endswith(b"\n") and number > 1:
-                self._cut(len(data) - len(line))
+                if self._is_ours:
+                    self._cut(len(data) - len(line))
                 return
             yield number, _read(self.path, number, line)
 

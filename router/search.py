@@ -23,7 +23,7 @@ from router.search_node import SearchNode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.records.rows import Headers
+    from headrace.records.rows import HeadersToSend
     from router.plan import ToSearch
     from router.search_node import Answer
 
@@ -42,7 +42,7 @@ class Document:
     lines: bytes
     value: bytes | None
     key: bytes | str | None
-    headers: Headers
+    headers: HeadersToSend
 
 
 class _Cause(msgspec.Struct):
@@ -85,10 +85,10 @@ class SearchProducer:
         self._refused: list[Refused] = []
 
     def produce(
-        self, _index: str, value: bytes | None, key: bytes | str | None, *, headers: Headers
+        self, _index: str, value: bytes | None, key: bytes | str | None, *, headers: HeadersToSend
     ) -> None:
         """Take a document; a full request is sent at once."""
-        action = json.dumps({"index": {"_id": self._id(key, headers)}}).encode()
+        action = json.dumps({"index": {"_id": document_id(self._target, key, headers)}}).encode()
         lines = b"%s\n%s\n" % (action, value or b"{}")
         if self._waiting and self._waiting_bytes + len(lines) > LARGEST_REQUEST_BYTES:
             self._send_waiting()
@@ -98,7 +98,7 @@ class SearchProducer:
             self._send_waiting()
 
     def produce_patiently(
-        self, index: str, value: bytes | None, key: bytes | str | None, headers: Headers
+        self, index: str, value: bytes | None, key: bytes | str | None, headers: HeadersToSend
     ) -> None:
         """Take a document; there is no queue that could be full."""
         self.produce(index, value, key, headers=headers)
@@ -116,14 +116,6 @@ class SearchProducer:
         self._node.close()
         refused, self._refused = self._refused, []
         return refused
-
-    def _id(self, key: bytes | str | None, headers: Headers) -> str:
-        if self._target.key_column is not None and key is not None:
-            return key if isinstance(key, str) else key.decode(errors="backslashreplace")
-        for name, value in reversed(headers):
-            if name == ORIGIN and value is not None:
-                return "-".join(value.decode().rsplit("/", 3)[:3])
-        raise Terminal(f"a document for index {self._target.index} does not say where it is from")
 
     def _send_waiting(self) -> None:
         documents, self._waiting, self._waiting_bytes = self._waiting, [], 0
@@ -201,6 +193,17 @@ class SearchProducer:
         key = document.key.encode() if isinstance(document.key, str) else document.key
         refused = Refused(self._target.index, reason, document.headers, document.value, key)
         self._refused.append(refused)
+
+
+def document_id(target: ToSearch, key: bytes | str | None, headers: HeadersToSend) -> str:
+    """Return a document's id: its column's value, else where its record was read."""
+    if target.key_column is not None and key is not None:
+        return key if isinstance(key, str) else key.decode(errors="backslashreplace")
+    for name, value in reversed(headers):
+        if name == ORIGIN and value is not None:
+            text = value if isinstance(value, str) else value.decode()
+            return "-".join(text.rsplit("/", 3)[:3])
+    raise Terminal(f"a document for index {target.index} does not say where it is from")
 
 
 def _bulk(answer: Answer, count: int) -> _Bulk:

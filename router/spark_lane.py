@@ -44,7 +44,7 @@ def route_by_spark(spark: SparkSession, works: Sequence[Work]) -> list[Done]:
     evaluated = rows.withColumn(OUT, evaluate(outlet))
     kept = [name for name in evaluated.columns if name.startswith("__") and name != METADATA]
     lane = evaluated.select(*kept)
-    written = from_spark(_values_type(lane))
+    written = from_spark(values_type(lane))
     answer = StructType([StructField("done", BinaryType())])
     done = lane.mapInArrow(send_batches(pickle.dumps(plan), outlet.name, written), answer)
     return [pickle.loads(row["done"]) for row in done.collect()]  # noqa: S301 - our own tasks wrote it
@@ -83,7 +83,8 @@ def tried(column: Column) -> Column:
     return ClassicColumn(bridge.column(tried_one))
 
 
-def _values_type(lane: DataFrame) -> dict[str, object]:
+def values_type(lane: DataFrame) -> dict[str, object]:
+    """Return the type that Spark found for an output's values, as its JSON has it."""
     values = lane.select(f"{OUT}.passed.{_VALUES}").schema[0].dataType
     found: dict[str, object] = json.loads(values.json())
     return found

@@ -1,0 +1,145 @@
+"""What a ledger says, and what is wrong with it: the arithmetic of the audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from router.ledger import Counts, flaws, positions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from router.ledger import Entry, Stretch
+
+Kind: TypeAlias = Literal["missing", "twice", "lost", "batch", "topic", "ledger"]
+
+# The batch of a ledger's first entry, as long as older ones have not been rolled up into it.
+BEGINNING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that must not be; `partition` is None where it is all of them."""
+
+    kind: Kind
+    partition: int | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAudit:
+    """One partition of one output: from where to where, and what became of its records.
+
+    `absent` offsets held no record. `end` is the topic's next offset, None where it is not known.
+    """
+
+    partition: int
+    began: int
+    done: int
+    counts: Counts
+    lost: int
+    absent: int
+    end: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets are still to be read."""
+        return None if self.end is None else max(self.end - self.done, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberAudit:
+    """An output, or the quarantine: its partitions, what was found, and what is not known."""
+
+    name: str
+    partitions: Sequence[PartitionAudit] = ()
+    findings: Sequence[Finding] = ()
+    notes: Sequence[str] = field(default=())
+    has_run: bool = True
+
+
+def judged(
+    name: str, topic: str, entries: Sequence[Entry], spans: Mapping[int, range]
+) -> MemberAudit:
+    """Return what a ledger says of a topic that holds these offsets now."""
+    ends = positions(entries)
+    findings = [*_flaws(topic, entries), *_lost(topic, entries)]
+    for number, done in sorted(ends.items()):
+        findings += _against(topic, number, done, spans.get(number))
+    partitions = [_partition(number, entries, spans.get(number)) for number in sorted(ends)]
+    unknown = sorted(spans.keys() - ends.keys())
+    notes = [f"partition {number} is new, and not begun" for number in unknown]
+    return MemberAudit(name, partitions, findings, notes)
+
+
+def stretches_with_absent(entries: Iterable[Entry]) -> dict[int, list[Stretch]]:
+    """Return, by partition, the stretches in which offsets held no record, in order."""
+    found: dict[int, list[Stretch]] = {}
+    for entry in entries:
+        for number, stretch in entry.stretches.items():
+            if stretch.absent > 0:
+                found.setdefault(number, []).append(stretch)
+    return found
+
+
+def unread(topic: str, number: int, stretch: Stretch, there: int) -> Finding | None:
+    """Return the finding of a stretch in which the topic has more records than were read."""
+    more = there - stretch.counts.read
+    if more <= 0:
+        return None
+    where = shown(topic, number, range(stretch.start + stretch.lost, stretch.end_exclusive))
+    return Finding("missing", number, f"missing: {more:,} of the {there:,} records in {where}")
+
+
+def shown(topic: str, number: int, span: range) -> str:
+    """Return a range of offsets as users read it."""
+    place = f"{topic}-{number} @ {span.start}"
+    return place if len(span) == 1 else f"{place} to {span.stop - 1}"
+
+
+def _flaws(topic: str, entries: Sequence[Entry]) -> Iterator[Finding]:
+    for flaw in flaws(entries):
+        word, _, rest = flaw.message.partition(": ")
+        kind: Kind = "missing" if word == "missing" else "twice" if word == "twice" else "batch"
+        yield Finding(kind, flaw.partition, f"{word}: {topic}-{flaw.partition} {rest}")
+
+
+def _lost(topic: str, entries: Sequence[Entry]) -> Iterator[Finding]:
+    for index, entry in enumerate(entries):
+        for number, stretch in sorted(entry.stretches.items()):
+            if not stretch.lost:
+                continue
+            why = "gone from the topic before they were routed"
+            if index == 0 and entry.batch != BEGINNING:
+                # Old batches are kept as one, without their borders.
+                where = shown(topic, number, range(stretch.start, stretch.end_exclusive))
+                yield Finding("lost", number, f"lost: {stretch.lost:,} offsets in {where}: {why}")
+            else:
+                gap = range(stretch.start, stretch.start + stretch.lost)
+                yield Finding("lost", number, f"lost: {shown(topic, number, gap)}: {why}")
+
+
+def _against(topic: str, number: int, done: int, span: range | None) -> Iterator[Finding]:
+    if span is None:
+        yield Finding("topic", number, f"topic: {topic}-{number} is not there any more")
+    elif span.stop < done:
+        message = f"topic: {topic}-{number} ends at {span.stop}, and was read up to {done} already"
+        yield Finding("topic", number, message)
+    elif span.start > done:
+        where = shown(topic, number, range(done, span.start))
+        message = f"missing: {where}: gone from the topic, and not routed yet"
+        yield Finding("missing", number, message)
+
+
+def _partition(number: int, entries: Sequence[Entry], span: range | None) -> PartitionAudit:
+    own = [entry.stretches[number] for entry in entries if number in entry.stretches]
+    return PartitionAudit(
+        partition=number,
+        began=own[0].start,
+        done=own[-1].end_exclusive,
+        counts=sum((one.counts for one in own), Counts()),
+        lost=sum(one.lost for one in own),
+        absent=sum(one.absent for one in own),
+        end=None if span is None else span.stop,
+    )

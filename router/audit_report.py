@@ -1,0 +1,128 @@
+"""What `router audit` prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from router.ledger import total
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from router.audit import MemberAudit, PartitionAudit
+    from router.auditing import StreamAudit
+    from router.ledger import Counts
+
+HEADINGS = (
+    "partition",
+    "began",
+    "done up to",
+    "read",
+    "written",
+    "filtered",
+    "dropped",
+    "quarantined",
+    "lost",
+    "no record",
+    "lag",
+)
+
+
+def as_json(audit: StreamAudit) -> str:
+    """Return the audit as one JSON object."""
+    whole = {
+        "stream": audit.stream,
+        "cluster": audit.cluster,
+        "topic": audit.topic,
+        "ok": not audit.findings,
+        "outputs": [_member_fields(member) for member in audit.members],
+    }
+    return json.dumps(whole, indent=2)
+
+
+def as_text(audit: StreamAudit) -> str:
+    """Return the audit for a person: a table an output, the findings below it, and a verdict."""
+    lines = [f"stream {audit.stream}, topic {audit.topic} of cluster {audit.cluster}"]
+    for member in audit.members:
+        lines += _member_lines(member)
+    lines.append(_verdict(audit))
+    return "\n".join(lines)
+
+
+def _verdict(audit: StreamAudit) -> str:
+    if not audit.has_run:
+        return "no output has run yet: there is nothing to audit"
+    count = len(audit.findings)
+    if count:
+        return f"{count} finding{'' if count == 1 else 's'}"
+    return "ok: every record up to where each output is, is accounted for"
+
+
+def _member_lines(member: MemberAudit) -> list[str]:
+    if not member.has_run:
+        return [f"{member.name}: has not run yet"]
+    lines = [f"{member.name}:"]
+    if member.partitions:
+        lines += [f"  {line}" for line in _table(member.partitions)]
+        by_rule = total(one.counts for one in member.partitions).dropped
+        if by_rule:
+            told = ", ".join(f"{rule} {count:,}" for rule, count in sorted(by_rule.items()))
+            lines.append(f"  dropped by rule: {told}")
+    lines += [f"  {finding.message}" for finding in member.findings]
+    return [*lines, *(f"  note: {note}" for note in member.notes)]
+
+
+def _table(partitions: Sequence[PartitionAudit]) -> list[str]:
+    rows = [list(HEADINGS), *([str(one.partition), *_cells(one)] for one in partitions)]
+    if len(partitions) > 1:
+        counts = total(one.counts for one in partitions)
+        sums = [sum(one.lost for one in partitions), sum(one.absent for one in partitions)]
+        lag = sum(one.lag or 0 for one in partitions)
+        numbers = [*_numbers(counts), *sums, lag]
+        rows.append(["all", "", "", *(f"{number:,}" for number in numbers)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+
+
+def _cells(one: PartitionAudit) -> list[str]:
+    numbers = [one.began, one.done, *_numbers(one.counts), one.lost, one.absent]
+    return [*(f"{number:,}" for number in numbers), "?" if one.lag is None else f"{one.lag:,}"]
+
+
+def _numbers(counts: Counts) -> list[int]:
+    dropped = sum(counts.dropped.values())
+    return [counts.read, counts.written, counts.filtered, dropped, counts.quarantined]
+
+
+def _member_fields(member: MemberAudit) -> dict[str, object]:
+    return {
+        "output": member.name,
+        "has_run": member.has_run,
+        "partitions": [_partition_fields(one) for one in member.partitions],
+        "findings": [
+            {"kind": one.kind, "partition": one.partition, "message": one.message}
+            for one in member.findings
+        ],
+        "notes": list(member.notes),
+    }
+
+
+def _partition_fields(one: PartitionAudit) -> dict[str, object]:
+    return {
+        "partition": one.partition,
+        "began": one.began,
+        "done": one.done,
+        "read": one.counts.read,
+        "written": one.counts.written,
+        "filtered": one.counts.filtered,
+        "dropped": dict(one.counts.dropped),
+        "quarantined": one.counts.quarantined,
+        "lost": one.lost,
+        "absent": one.absent,
+        "end": one.end,
+        "lag": one.lag,
+    }

@@ -1,0 +1,130 @@
+"""Records that somebody gives, from a file or out of a quarantine, as Kafka's client gives them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from headrace.errors import HeadraceError, Terminal, UsageError
+from headrace.kafka.sender import Record
+from headrace.produce import unwrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from headrace.records.rows import Headers
+    from router.plan import Source
+
+BASE64: Final = "value_base64"
+# Kafka's word for a timestamp that the producer gave.
+CREATE_TIME: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record was read."""
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} @ {self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRecord:
+    """A record with the methods of a message of Kafka's client."""
+
+    place: Place
+    timestamp_ms: int
+    bytes_of_value: bytes | None
+    bytes_of_key: bytes | None = None
+    own_headers: Headers = ()
+
+    def topic(self) -> str:
+        """Return the topic that it was read from."""
+        return self.place.topic
+
+    def partition(self) -> int:
+        """Return its partition."""
+        return self.place.partition
+
+    def offset(self) -> int:
+        """Return its offset."""
+        return self.place.offset
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return the kind of its timestamp, and the milliseconds."""
+        return CREATE_TIME, self.timestamp_ms
+
+    def value(self) -> bytes | None:
+        """Return its value."""
+        return self.bytes_of_value
+
+    def key(self) -> bytes | None:
+        """Return its key."""
+        return self.bytes_of_key
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        """Return its headers; None where it has none, as the client does."""
+        return list(self.own_headers) or None
+
+
+def read_given(
+    file: Path, source: Source, now_ms: int, *, envelope: bool
+) -> Iterator[tuple[int, GivenRecord]]:
+    """Give the records of a file with the numbers of their lines, as if the source had them.
+
+    They stand in partition 0, from offset 0 on. Without an envelope a line is a value.
+    """
+    if source.format == "avro" and not envelope:
+        raise UsageError(
+            "a line of text is no Avro record",
+            f'with --envelope a line is {{"{BASE64}": "…"}}, and may have key, headers, timestamp',
+        )
+    name = "stdin" if str(file) == "-" else str(file)
+    offset = 0
+    with _open(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            text = line.rstrip(b"\r\n")
+            if not text.strip():
+                continue
+            try:
+                record = _unwrapped(text) if envelope else Record(text)
+            except (ValueError, TypeError, HeadraceError, RecursionError) as problem:
+                said = str(problem).splitlines()[0]
+                raise Terminal(f"{name}:{number}: {said}") from None
+            at_ms = now_ms if record.timestamp_ms is None else record.timestamp_ms
+            place = Place(source.topic, 0, offset)
+            yield number, GivenRecord(place, at_ms, record.value, record.key, record.headers)
+            offset += 1
+
+
+def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
+    if str(file) == "-":
+        return contextlib.nullcontext(sys.stdin.buffer)
+    if not file.is_file():
+        raise UsageError(f"{file} is no file", "name a file with a record a line, or - for stdin")
+    return file.open("rb")
+
+
+def _unwrapped(line: bytes) -> Record:
+    """Return the record of an envelope, whose value may be bytes as base64."""
+    whole = json.loads(line)
+    if not isinstance(whole, dict) or BASE64 not in whole:
+        return unwrap(line)
+    if "value" in whole:
+        raise ValueError(f"value and {BASE64} say the same thing twice")
+    try:
+        value = base64.b64decode(str(whole.pop(BASE64)), validate=True)
+    except binascii.Error:
+        raise ValueError(f"{BASE64} is no base64") from None
+    rest = unwrap(json.dumps({**whole, "value": None}).encode())
+    return Record(value, rest.key, rest.headers, rest.timestamp_ms)

@@ -1,0 +1,73 @@
+"""What an output of the Spark lane makes of records, evaluated by a Spark session of our own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headrace.records.arrow import to_rows
+from headrace.schema.spark import from_spark
+from router.compile import headers_of
+from router.outcomes import Failed, Filtered, passed
+from router.spark_lane import evaluate, values_type
+from router.spark_tasks import OUT, decoded_batch, encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from headrace.records.rows import Row
+    from headrace.schema.model import Record
+    from router.given import GivenRecord
+    from router.outcomes import Outcome
+    from router.plan import Outlet, RoutePlan
+
+
+def spark_outcomes(
+    spark: SparkSession, plan: RoutePlan, outlet: Outlet, good: Sequence[tuple[GivenRecord, Row]]
+) -> list[Outcome]:
+    """Return what becomes of each of these decoded records, in their order."""
+    if not good:
+        return []
+    # The columns that name a place are not asked for: the records know it.
+    batch = decoded_batch(plan, 0, good, [])
+    # One task, so that the order stays.
+    rows = spark.range(0, 1, 1, 1).mapInArrow(_giving(batch), from_arrow_schema(batch.schema))
+    evaluated = rows.withColumn(OUT, evaluate(outlet)).select(OUT)
+    written = from_spark(values_type(evaluated))
+    found = evaluated.toArrow().column(OUT).combine_chunks()
+    return _outcomes(found, plan, outlet, written, [record for record, _ in good])
+
+
+def _giving(
+    batch: pa.RecordBatch,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    return lambda _numbers: iter([batch])
+
+
+def _outcomes(
+    found: pa.StructArray,
+    plan: RoutePlan,
+    outlet: Outlet,
+    written: Record,
+    records: Sequence[GivenRecord],
+) -> list[Outcome]:
+    through = found.field("passed")
+    failed, filtered = found.is_null().to_pylist(), through.is_null().to_pylist()
+    rows = to_rows(through.field("values"), written)
+    keys = through.field("key").to_pylist()
+    encode, headers = encoder(outlet, written), headers_of(plan.source.region)
+    outcomes: list[Outcome] = []
+    for number, record in enumerate(records):
+        if failed[number]:
+            outcomes.append(Failed("Spark cannot evaluate it"))
+        elif filtered[number]:
+            outcomes.append(Filtered())
+        else:
+            origin = f"{plan.source.topic}/{record.partition()}/"
+            own = headers(record, origin)
+            outcomes.append(passed(encode(rows[number]), keys[number], own))
+    return outcomes

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headrace.errors import HeadraceError, UsageError
+from tests.integration.pipelines import event
+from tests.unit.router.workspaces import SOURCE, invoke, to_topic, write_stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT_MS = 1_700_000_000_000
+ONLY_SPARK = "soundex(kind) = 'S363'"
+
+
+def explained(stream: Path, *lines: bytes, envelope: bool = False) -> dict[str, Any]:
+    options = ["--envelope"] if envelope else []
+    done = invoke(
+        "explain", stream, "--record", "-", "-o", "json", *options, stdin=b"\n".join(lines)
+    )
+    whole: dict[str, Any] = json.loads(done.stdout)
+    return whole
+
+
+def test_each_step_of_a_record_is_told(tmp_path: Path) -> None:
+    keyed = to_topic("starts", filter="kind = 'start'", project=["id", "upper(kind) AS kind"])
+    keyed["sink"] = {**SINK, "key": "id"}
+    failing = to_topic("failing", project=["100 div (id - 1) AS share"])
+    stream = write_stream(tmp_path, [keyed, failing], hygiene={"mask": {"kind": {"keep_first": 2}}})
+    envelope = {"value": json.loads(event(1)), "headers": {"trace": "x"}, "timestamp": AT_MS}
+    found = explained(stream, json.dumps(envelope).encode(), envelope=True)
+    assert found["outputs"]["starts"] == {"to": "topic t as json", "lane": "direct", "reason": None}
+    (one,) = found["records"]
+    assert one["read"] == {"id": 1, "kind": "st***", "at": "2026-03-01T00:00:00.001000Z"}
+    assert one["masked"] == ["kind"]
+    # The filter sees what every output sees: the masked value.
+    assert one["outputs"]["starts"] == {"outcome": "filtered"}
+    assert one["outputs"]["failing"] == {
+        "outcome": "bad",
+        "reason": "a division by zero",
+        "becomes": "quarantine",
+    }
+
+
+SINK = {"type": "kafka", "cluster": "consumer", "topic": "t", "format": "json"}
+
+
+def test_what_would_be_written(tmp_path: Path) -> None:
+    keyed = {**to_topic("out", project=["id"]), "sink": {**SINK, "key": "id"}}
+    search = {"type": "search", "url": "http://u:hunter2@127.0.0.1:1", "index": "i"}
+    table = {"type": "iceberg", "catalog": "lake", "database": "d", "table": "t"}
+    others = [{"name": "found", "sink": search}, {"name": "lake", "sink": table}]
+    stream = write_stream(tmp_path, [keyed, *others])
+    envelope = {"value": json.loads(event(7)), "headers": {"a": "ü"}, "timestamp": AT_MS}
+    found = explained(stream, json.dumps(envelope).encode(), envelope=True)
+    assert found["outputs"]["lake"]["reason"] == "Spark writes its table"
+    outputs = found["records"][0]["outputs"]
+    assert outputs["out"] == {
+        "outcome": "written",
+        "value": {"id": 7},
+        "key": "7",
+        "headers": [
+            ["a", "ü"],
+            ["region", "us-east-1"],
+            ["headrace.origin", f"raw/0/0/{AT_MS}"],
+        ],
+    }
+    assert outputs["found"]["id"] == "raw-0-0"
+    assert outputs["lake"]["value"]["id"] == 7
+    text = invoke("explain", stream, "--record", "-", stdin=event(7)).stdout
+    assert "out    written, key 7" in text
+    assert "found  written, id raw-0-0" in text
+    assert "hunter2" not in text
+
+
+def test_bad_records_are_told_with_their_rule_and_end(tmp_path: Path) -> None:
+    hygiene = {
+        "required": {"columns": ["kind"], "on_bad_record": "drop"},
+        "ranges": {"id": {"max": 10, "on_bad_record": "fail"}},
+    }
+    stream = write_stream(tmp_path, [to_topic("out")], hygiene=hygiene)
+    found = explained(stream, b"{", event(1, None), b"", event(11), event(1))
+    assert [one["line"] for one in found["records"]] == [1, 2, 4, 5]
+    bad = [one["bad"] and (one["bad"]["rule"], one["bad"]["becomes"]) for one in found["records"]]
+    assert bad == [("decode", "quarantine"), ("required", "drop"), ("range", "fail"), None]
+    text = invoke("explain", stream, "--record", "-", stdin=b"{\n" + event(1, None)).stdout
+    assert "to the quarantine topic raw.quarantine" in text
+    assert "dropped, and counted" in text
+
+
+def test_what_only_spark_evaluates_is_named_and_the_rest_told(tmp_path: Path) -> None:
+    stream = write_stream(tmp_path, [to_topic("odd", filter=ONLY_SPARK), to_topic("out")])
+    found = explained(stream, event(1))
+    lane = found["outputs"]["odd"]
+    assert lane["lane"] == "spark"
+    assert "filter: soundex" in lane["reason"]
+    outputs = found["records"][0]["outputs"]
+    assert outputs["odd"] == {"outcome": "not evaluated"}
+    assert outputs["out"]["outcome"] == "written"
+    text = invoke("explain", stream, "--record", "-", stdin=event(1)).stdout
+    assert "only Spark evaluates this output: --spark does it here" in text
+
+
+def test_bytes_are_given_in_base64(tmp_path: Path) -> None:
+    source = {**SOURCE, "format": "raw"}
+    del source["schema"]
+    out = {"name": "out", "project": ["value"], "sink": {**SINK, "format": "raw"}}
+    stream = write_stream(tmp_path, [out], source=source)
+    line = {"value_base64": base64.b64encode(b"\xff").decode(), "key": "k"}
+    found = explained(stream, json.dumps(line).encode(), envelope=True)
+    assert found["records"][0]["outputs"]["out"]["value"] == {"base64": "/w=="}
+    for damaged in ({"value_base64": "?"}, {**line, "value": 1}):
+        with pytest.raises(HeadraceError, match="stdin:1: value"):
+            explained(stream, json.dumps(damaged).encode(), envelope=True)
+
+
+def test_a_line_is_no_avro_and_a_file_that_is_none(tmp_path: Path) -> None:
+    registry = {"url": "http://127.0.0.1:1"}
+    stream = write_stream(
+        tmp_path, [to_topic("out")], source={**SOURCE, "format": "avro", "registry": registry}
+    )
+    with pytest.raises(UsageError, match="a line of text is no Avro record"):
+        explained(stream, event(1))
+    with pytest.raises(UsageError, match="is no file"):
+        invoke("explain", stream, "--record", str(tmp_path / "none"), "--envelope")
+
+
+def test_every_setting_is_shown_with_its_origin(tmp_path: Path) -> None:
+    overrides = {"eu": {"trigger": "5s"}}
+    stream = write_stream(tmp_path, [to_topic("out")], overrides=overrides)
+    text = invoke("show", stream, "--region", "eu").stdout
+    assert "isolation: output" in text
+    found = json.loads(invoke("show", stream, "--region", "eu", "-o", "json").stdout)
+    assert found["trigger"]["value"] == "5s"
+    assert found["trigger"]["origin"].startswith("overrides.eu (")
+    assert found["isolation"] == {"value": "output", "origin": "default"}
+    with pytest.raises(UsageError, match="no deployment us"):
+        invoke("show", stream, "--region", "us")
