@@ -13,6 +13,7 @@ from headrace.expressions.lane import (
     containers,
     lists,
     moments,
+    patterns,
     texts,
 )
 from headrace.expressions.lane.nodes import Refused
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 _WHY_NOT: Final = {
     **dict.fromkeys(
         [
-            "rlike",
-            "regexp",
-            "regexp_like",
             "regexp_replace",
             "regexp_extract",
             "regexp_extract_all",
@@ -92,6 +90,9 @@ def _trim(method: str, *, signs_first: bool) -> Callable[[Scope, Sequence[Value]
 _Compiler = tuple[int, int, "Callable[[Scope, Sequence[Value]], Value]"]
 _MANY: Final = 10_000
 _ALIASES: Final = {
+    "regexp": "rlike",
+    "regexp_like": "rlike",
+    "dateadd": "date_add",
     "ucase": "upper",
     "lcase": "lower",
     "char_length": "length",
@@ -176,6 +177,16 @@ _SHAPES: Final[dict[str, _Compiler]] = {
     "equal_null": (2, 2, _spread(conditions.same)),
     "in": (1, _MANY, lambda scope, values: lists.one_of(scope, values[0], values[1:])),
     "between": (3, 3, _spread(lists.between)),
+    "rlike": (2, 2, _spread(patterns.matches)),
+    "hash": (1, _MANY, lambda scope, values: texts.hashed(scope, "hash", values)),
+    "xxhash64": (1, _MANY, lambda scope, values: texts.hashed(scope, "xxhash64", values)),
+    "substring_index": (3, 3, _spread(texts.before_sign)),
+    "translate": (3, 3, _spread(texts.translate)),
+    "array_size": (1, 1, _spread(containers.list_size)),
+    "map_contains_key": (2, 2, _spread(containers.has_key)),
+    "try_element_at": (2, 2, _spread(containers.try_element_at)),
+    "date_add": (2, 2, lambda scope, values: moments.days_later(scope, "+", *values)),
+    "date_sub": (2, 2, lambda scope, values: moments.days_later(scope, "-", *values)),
     "like": (2, 3, _optional(lists.like, 3)),
     "size": (1, 1, _spread(containers.size)),
     "get": (2, 2, _spread(containers.get)),
@@ -218,4 +229,4 @@ _SHAPES.update(_named(moments.from_1970, "timestamp_seconds timestamp_millis tim
 _SHAPES.update(_named(_cast, "int bigint double boolean string binary date timestamp"))
 _SHAPES.update({alias: _SHAPES[name] for alias, name in _ALIASES.items()})
 # The names that a user may call; the others of the table are syntax.
-COMPILED: Final = frozenset(name for name in _SHAPES if " " not in name) - {"in", "between", "like"}
+COMPILED: Final = frozenset(name for name in _SHAPES if " " not in name) - {"in", "between"}

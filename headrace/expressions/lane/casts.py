@@ -102,7 +102,10 @@ def _to_whole(scope: Scope, value: Value, kind: Primitive) -> Value:
 def _to_double(scope: Scope, value: Value) -> Value:
     if value.kind is BOOLEAN:
         return lift(scope, [value], DOUBLE, lambda x: f"float({x})")
-    if value.kind in {STRING, DATE, TIMESTAMP, LOCAL, BYTES}:
+    if value.kind is STRING:
+        build = f"{scope.helper(run_numbers.double_of_text)}({{}})".format
+        return lift(scope, [value], DOUBLE, build, fails=True, declared=True)
+    if value.kind in {DATE, TIMESTAMP, LOCAL, BYTES}:
         raise _refused(value, DOUBLE)
     return widened(scope, value, DOUBLE)
 
@@ -150,9 +153,12 @@ def _to_date(scope: Scope, value: Value) -> Value:
     if value.kind in _MOMENTS:
         build = f"{{}} // {run_moments.DAY_US}".format
         return lift(scope, [value], DATE, build, declared=value.kind is LOCAL)
-    if value.kind is STRING and value.is_literal:
+    if value.kind is not STRING:
+        raise _refused(value, DATE)
+    if value.is_literal:
         return replace(literal_of(scope, date_literal(value.literal), DATE), declared=True)
-    raise _refused(value, DATE)
+    build = f"{scope.helper(run_moments.days_of_text)}({{}})".format
+    return lift(scope, [value], DATE, build, fails=True, declared=True)
 
 
 def _to_timestamp(scope: Scope, value: Value) -> Value:

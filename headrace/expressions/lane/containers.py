@@ -105,6 +105,29 @@ def size(scope: Scope, value: Value) -> Value:
     return lift(scope, [value], INT, lambda x: f"len({x})")
 
 
+def list_size(scope: Scope, value: Value) -> Value:
+    """Compile `array_size`."""
+    if not isinstance(value.kind, Array):
+        raise Refused(f"array_size() of {name_of(value.kind)}")
+    return lift(scope, [value], INT, lambda x: f"len({x})")
+
+
+def has_key(scope: Scope, value: Value, key: Value) -> Value:
+    """Compile `map_contains_key`."""
+    if not isinstance(value.kind, Map):
+        raise Refused(f"map_contains_key() of {name_of(value.kind)}")
+    values = [value, need(key, [STRING], "a key")]
+    return lift(scope, values, BOOLEAN, lambda x, y: f"{y} in {x}", declared=True)
+
+
+def try_element_at(scope: Scope, value: Value, index: Value) -> Value:
+    """Compile `try_element_at`, which is null where there is no element."""
+    if isinstance(value.kind, Map):
+        return element_at(scope, value, index)
+    name = scope.helper(run_containers.element_or_null)
+    return _of_list(scope, value, need(index, [INT], "try_element_at()"), name, fails=False)
+
+
 def contains(scope: Scope, value: Value, wanted: Value) -> Value:
     """Compile `array_contains` of whole numbers, texts and booleans."""
     kind = value.kind

@@ -119,6 +119,13 @@ def date_since_1970(scope: Scope, value: Value) -> Value:
     return lift(scope, [need(value, [INT], "date_from_unix_date()")], DATE, lambda x: x)
 
 
+def days_later(scope: Scope, sign: str, start: Value, days: Value) -> Value:
+    """Compile `date_add` and `date_sub`."""
+    values = [_date(scope, "date_add", start), need(days, [INT], "date_add()")]
+    later = scope.helper(run_moments.days_later)
+    return lift(scope, values, DATE, lambda a, b: f"{later}({a}, {sign}{b})")
+
+
 def days_between(scope: Scope, end: Value, start: Value) -> Value:
     """Compile `datediff`."""
     values = [_date(scope, "datediff", end), _date(scope, "datediff", start)]

@@ -160,7 +160,7 @@ class _Parser:
             return _negated(is_not, Call("like", (value, pattern, *escape)))
         for word in ("rlike", "regexp", "ilike"):
             if self._accept(word):
-                return Call(word, (value, self._value()))
+                return _negated(is_not, Call(word, (value, self._value())))
         if is_not:
             raise Refused(f'"{self._next.shown}" after NOT')
         return value

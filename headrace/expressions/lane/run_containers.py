@@ -26,6 +26,15 @@ def element(items: list[Any], place: int) -> Any:  # noqa: ANN401 - as above
     return items[place - 1 if place > 0 else place]
 
 
+def element_or_null(items: list[Any], place: int) -> Any:  # noqa: ANN401 - as above
+    """Return an item, counted from 1, or from the end below 0; null where there is none."""
+    if place == 0:
+        raise Undefined("elements are counted from 1")
+    if abs(place) > len(items):
+        return None
+    return items[place - 1 if place > 0 else place]
+
+
 def contains(items: list[Any], wanted: object) -> bool | None:
     """Return whether a list has an item, null where a null in it may be the item."""
     if wanted in items:

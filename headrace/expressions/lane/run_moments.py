@@ -6,7 +6,8 @@ import datetime as dt
 import re
 from typing import Final
 
-from headrace.expressions.lane.undefined import overflow
+from headrace.expressions.lane.run_numbers import SPACES
+from headrace.expressions.lane.undefined import Undefined, overflow
 
 DAY_US: Final = 86_400_000_000
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
@@ -67,6 +68,25 @@ def micros_of_text(text: str) -> int | None:
         return None
     micros = int((found[5] or "0").ljust(6, "0"))
     return days * DAY_US + ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
+
+
+_ANY_DATE = re.compile(
+    r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL
+)
+
+
+def days_of_text(text: str) -> int:
+    """Read a date as a cast does: `2024`, `2024-1`, `2024-1-31`, and what follows a T or a space."""
+    found = _ANY_DATE.fullmatch(text.strip(SPACES))
+    if found is None:
+        raise Undefined("the text is no date")
+    try:
+        days = days_of(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+    except ValueError:
+        raise Undefined("the text is no date") from None
+    if not -(2**31) <= days < 2**31:
+        overflow("date")
+    return days
 
 
 def year(days: int) -> int:
@@ -131,6 +151,11 @@ def _year_text(year: int) -> str:
     if year > 9999:
         return f"+{year}"
     return f"{year:04}" if year >= 0 else f"-{-year:04}"
+
+
+def days_later(days: int, more: int) -> int:
+    """Return another date, as Java adds ints: beyond the largest one follows the least."""
+    return (days + more + 2**31) % 2**32 - 2**31
 
 
 def micros_exactly(number: int, unit_us: int) -> int:

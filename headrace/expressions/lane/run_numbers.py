@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Final
 
 from headrace.expressions.lane.undefined import Undefined
@@ -138,7 +139,7 @@ def rounded_whole(value: int, digits: int, lowest: int, largest: int) -> int:
 
 def whole_of_text(text: str, lowest: int, largest: int, name: str) -> int:
     """Read a whole number, as a cast of a text does."""
-    number = text.strip(_SPACES)
+    number = text.strip(SPACES)
     digits = number[1:] if number[:1] in {"+", "-"} else number
     if not (digits.isascii() and digits.isdigit()):
         raise Undefined(f"the text is no {name}")
@@ -151,13 +152,38 @@ def whole_of_text(text: str, lowest: int, largest: int, name: str) -> int:
     return value
 
 
+_JAVA_SPACES: Final = "".join(map(chr, range(33)))
 # What UTF8String.trimAll takes off: white space and the control signs of ASCII.
-_SPACES: Final = "".join(chr(code) for code in (*range(33), 127))
+SPACES: Final = "".join(chr(code) for code in (*range(33), 127))
+
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEXADECIMAL = re.compile(
+    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?"
+)
+_NAMED: Final = frozenset(["inf", "+inf", "infinity", "+infinity", "-inf", "-infinity", "nan"])
+
+
+def double_of_text(text: str) -> float:
+    """Read a double as Java does, and the names of what is no number in any case."""
+    word = text.strip(_JAVA_SPACES)
+    number = word[:-1] if word[-1:] in {"d", "D", "f", "F"} else word
+    if _NUMBER.fullmatch(number):
+        return float(number)
+    if word.lower() in _NAMED or word in {"+NaN", "-NaN"}:
+        return float(word)
+    hexadecimal = _HEXADECIMAL.fullmatch(word)
+    if hexadecimal is None:
+        raise Undefined("the text is no double")
+    try:
+        return float.fromhex(hexadecimal[1])
+    except OverflowError:
+        return -math.inf if word.startswith("-") else math.inf
 
 
 def boolean_of_text(text: str) -> bool:
     """Read true or false, as a cast of a text does."""
-    word = text.strip(_SPACES).lower()
+    word = text.strip(SPACES).lower()
     if word in {"t", "true", "y", "yes", "1"}:
         return True
     if word in {"f", "false", "n", "no", "0"}:

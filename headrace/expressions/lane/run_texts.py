@@ -85,6 +85,32 @@ def split_part(text: str, separator: str, place: int) -> str:
     return parts[place - 1 if place > 0 else place]
 
 
+def before_sign(text: str, sign: str, count: int) -> str:
+    """Return substring_index(): what is before the nth sign, or behind it from the end."""
+    if count == _LOWEST_INT:
+        raise Undefined("substring_index() counts from -2147483647")
+    if not sign or count == 0:
+        return ""
+    if count > 0:
+        parts = text.split(sign, count)
+        return sign.join(parts[:count])
+    at = len(text)
+    for _ in range(-count):
+        # From the end Spark moves by one character, and signs may overlap.
+        at = text.rfind(sign, 0, at + len(sign) - 1) if at >= 0 else -1
+        if at < 0:
+            return text
+    return text[at + len(sign) :]
+
+
+def translated(text: str, old: str, new: str) -> str:
+    """Return translate(): each sign by the one at its place, or by none; the first place counts."""
+    signs: dict[int, str] = {}
+    for place, sign in enumerate(old):
+        signs.setdefault(ord(sign), new[place : place + 1])
+    return text.translate(signs)
+
+
 def joined(separator: str, parts: Iterable[str | None]) -> str:
     """Return concat_ws(): parts that are null are left out."""
     return separator.join([one for one in parts if one is not None])

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane import run_texts
+from headrace.expressions.lane import run_hash, run_texts
 from headrace.expressions.lane.casts import as_bytes, as_text
-from headrace.expressions.lane.coerce import BOOLEAN, BYTES, INT, LONG, STRING, WHOLE, widened
+from headrace.expressions.lane.coerce import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    WHOLE,
+    widened,
+)
 from headrace.expressions.lane.nodes import Refused
 from headrace.expressions.lane.run_case import lower, upper
 from headrace.expressions.lane.value import Value, lift, literal_of, need
@@ -236,6 +246,34 @@ def crc32(scope: Scope, value: Value) -> Value:
     """Compile `crc32`."""
     name = scope.helper(run_texts.crc32)
     return lift(scope, [as_bytes(scope, value, "crc32()")], LONG, lambda x: f"{name}({x})")
+
+
+def hashed(scope: Scope, name: str, values: Sequence[Value]) -> Value:
+    """Compile `hash` and `xxhash64` of texts, bytes, whole numbers, dates and timestamps."""
+    parts = []
+    for one in values:
+        need(one, [STRING, BYTES, INT, LONG, DATE, TIMESTAMP], f"{name}()")
+        if one.kind in {LONG, TIMESTAMP}:
+            first, again = scope.bound(one.source)
+            parts.append(f"(None if {first} is None else ({again},))")
+        else:
+            parts.append(one.source)
+    function = scope.helper(run_hash.murmur if name == "hash" else run_hash.xxhash)
+    fails = any(one.fails for one in values)
+    kind = INT if name == "hash" else LONG
+    return Value(f"{function}({', '.join(parts)})", kind, nullable=False, fails=fails)
+
+
+def before_sign(scope: Scope, text: Value, sign: Value, count: Value) -> Value:
+    """Compile `substring_index`."""
+    values = [*_texts("substring_index()", [text, sign]), need(count, [INT], "substring_index()")]
+    fails = not count.is_literal or count.literal == -(2**31)
+    return _called(scope, run_texts.before_sign, values, fails=fails)
+
+
+def translate(scope: Scope, text: Value, old: Value, new: Value) -> Value:
+    """Compile `translate`."""
+    return _called(scope, run_texts.translated, _texts("translate()", [text, old, new]))
 
 
 def _called(

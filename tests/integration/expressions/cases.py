@@ -481,5 +481,61 @@ nullif(lower(s0), 'a')
 lower(s0) between 'a' and s
 length(s0) in (1, i0, 3)
 div(i, 3)
+cast(s as double)
+cast(s0 as double)
+cast(s as date)
+to_date(s0)
+date(s)
+double(s0)
+s rlike 'a'
+s rlike '^a'
+s not rlike 'b$'
+s0 rlike '^[a-z]+$'
+s rlike '^.*$'
+s rlike '^\\s*\\w+\\s*$'
+s rlike '(a|b)c?'
+s rlike '(?:ab){2,3}'
+s rlike '[^a-z]'
+s rlike '^\\d+$'
+s rlike 'a.b'
+s rlike '😀'
+s rlike '^.b'
+s rlike '\\.'
+s rlike ''
+s regexp '[0-9]+'
+regexp_like(s0, '^\\D')
+regexp(s, 'x{3}')
+rlike(s, '[\\w.]+$')
+hash(s)
+hash(s0, i0, l0)
+hash(da, ts0, y0)
+xxhash64(s)
+xxhash64(s0, i0, l0)
+xxhash64(y, da0, ts)
+xxhash64(repeat(s, 7))
+xxhash64(concat(s0, s, s))
+pmod(xxhash64(s), 100) < 10
+pmod(hash(u), 10)
+substring_index(s, ',', 1)
+substring_index(s0, ',', -1)
+substring_index(s, 'a', 2)
+substring_index(s, 'aa', -1)
+substring_index(s, 'aba', -2)
+substring_index(s, '', 1)
+substring_index(s, 'b', i)
+translate(s, 'abc', 'xy')
+translate(s0, 'aab', '12')
+translate(s, '', 'a')
+array_size(xs)
+array_size(ns0)
+map_contains_key(m, 'a')
+map_contains_key(m0, s0)
+try_element_at(ns, 1)
+try_element_at(xs0, -1)
+try_element_at(m, 'a')
+date_add(da, 5)
+date_sub(da0, i % 1000)
+dateadd(ts, 1)
+date_add(da, i0)
 """
 CASES: Final = tuple(_TEXT.strip().split("\n"))
