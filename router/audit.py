@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from router.ledger import Counts, flaws, positions
+from router.member import BEGINNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from router.ledger import Entry, Stretch
 
 Kind: TypeAlias = Literal["missing", "twice", "lost", "batch", "topic", "ledger"]
-
-# The batch of a ledger's first entry, as long as older ones have not been rolled up into it.
-BEGINNING = -1
 
 
 @dataclass(frozen=True, slots=True)

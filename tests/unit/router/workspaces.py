@@ -52,8 +52,16 @@ def write_stream(root: Path, outputs: Sequence[Mapping[str, Any]], **more: objec
     return root / "events.yaml"
 
 
-def invoke(command: str, stream: Path, *arguments: str, stdin: bytes | None = None) -> Result:
+def invoke(
+    command: str,
+    stream: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    workspace: Path | None = None,
+) -> Result:
     """Run a command of the router; what it raises is raised."""
-    words = [*command.split(), "-c", str(stream), "--workspace", str(stream.parent), *arguments]
-    runner = CliRunner()
-    return runner.invoke(router, words, input=stdin, catch_exceptions=False, standalone_mode=False)
+    home = str(workspace or stream.parent)
+    words = [*command.split(), "-c", str(stream), "--workspace", home, *arguments]
+    return CliRunner().invoke(
+        router, words, input=stdin, catch_exceptions=False, standalone_mode=False
+    )
