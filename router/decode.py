@@ -88,9 +88,9 @@ def decoding(plan: RoutePlan) -> Decoding:
 def _turned_away(broken: str) -> list[str]:
     """Return what is done with a bad record; nothing behind one that a stream stops at is sent."""
     return [
-        f"    found = {broken}",
-        "    bad.append((m, found))",
-        "    if found.action == 'fail': break",
+        f"    told = {broken}",
+        "    bad.append((m, told))",
+        "    if told.action == 'fail': break",
         "    continue",
     ]
 

@@ -67,11 +67,11 @@ class LedgerFile:
         if path.exists():
             self._load()
 
-    def begin(self, header: Header) -> None:
-        """Write the first line of a new ledger."""
+    def begin(self, header: Header, first: Entry) -> None:
+        """Write a new ledger, and where it begins: both are there, or neither."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.header = header
-        self._replace([_header_line(header)])
+        self._replace([_header_line(header), _line(_entry_fields(checked(first)))])
+        self.header, self.entries = header, [first]
 
     @property
     def positions(self) -> dict[int, int]:

@@ -53,9 +53,8 @@ class Member:
             number: span.start if self.starting_offsets == "earliest" else span.stop
             for number, span in spans.items()
         }
-        self.ledger.begin(header)
         stretches = {number: Stretch(place, place, Counts()) for number, place in at.items()}
-        self.ledger.append(Entry(BEGINNING, now_text(), stretches))
+        self.ledger.begin(header, Entry(BEGINNING, now_text(), stretches))
         log.info("an output begins", output=self.name, at=self.starting_offsets)
 
     def require_same(self, topic_id: str) -> None:

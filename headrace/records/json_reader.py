@@ -34,10 +34,9 @@ _CHECKED = (
     f"if len(value) > {2 * DEEPEST}: refuse_deep(value)",
 )
 _LOOKED_UP = (
-    "time.__class__ is str and (head := heads.get(time[:19])) is not None"
-    " and (tail := tails.get(time[19:])) is not None"
+    "found.__class__ is str and (head := heads.get(found[:19])) is not None"
+    " and (tail := tails.get(found[19:])) is not None"
 )
-_SLOWLY = "time is not None: fix{}(row, time)"
 _INSTANTS = (Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS)
 
 
@@ -129,20 +128,16 @@ def _fixes(schema: Record, coerced: Collection[str]) -> tuple[list[str], dict[st
     names: dict[str, object] = {"heads": heads, "tails": tails}
     for number, field in enumerate(schema.fields):
         name = attribute(number)
-        if fills_in(field):
-            lines.append(f"if row.{name} is None: row.{name} = default{number}()")
-            names[f"default{number}"] = default_of(field)
         convert = converter(field.type, coerced, field.name)
-        if convert is None:
-            continue
-        names[f"fix{number}"] = in_field(name, field, convert)
-        lines.append(f"time = row.{name}")
-        if field.type in _INSTANTS and field.name not in coerced:
+        if convert is not None:
+            names[f"fix{number}"] = in_field(name, field, convert)
+            lines.append(f"found = row.{name}")
+            is_instant = field.type in _INSTANTS and field.name not in coerced
             # Looked up right here: the call alone would take as long.
-            lines += [
-                f"if {_LOOKED_UP}: row.{name} = head + tail",
-                f"elif {_SLOWLY.format(number)}",
-            ]
-        else:
-            lines.append(f"if {_SLOWLY.format(number)}")
+            looked_up = [f"if {_LOOKED_UP}: row.{name} = head + tail"] if is_instant else []
+            slowly = f"found is not None: fix{number}(row, found)"
+            lines += [*looked_up, f"{'elif' if is_instant else 'if'} {slowly}"]
+        if fills_in(field):
+            names[f"default{number}"] = default_of(field)
+            lines.append(f"if row.{name} is None: row.{name} = default{number}()")
     return lines, names

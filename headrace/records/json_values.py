@@ -112,13 +112,13 @@ def _record_converter(record: Record, coerced: Collection[str], path: str) -> Co
         return None
 
     def convert_all(row: Row) -> Row:
-        for name, default in missing:
-            if getattr(row, name) is None:
-                setattr(row, name, default())
         for name, fix in steps:
             value = getattr(row, name)
             if value is not None:
                 fix(row, value)
+        for name, default in missing:
+            if getattr(row, name) is None:
+                setattr(row, name, default())
         return row
 
     return convert_all

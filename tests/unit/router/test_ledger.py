@@ -1,31 +1,96 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.errors import Terminal
-from router.ledger import Counts
+from router.ledger import Counts, Entry, Flaw, Stretch, checked, flaws, positions, rolled_up
 
-_NUMBERS = st.integers(0, 10**12)
-_COUNTS = st.builds(Counts, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS)
+numbers = st.integers(0, 50)
+counts = st.builds(
+    lambda written, filtered, dropped, quarantined: Counts(
+        written + filtered + sum(dropped.values()) + quarantined,
+        written,
+        filtered,
+        dropped,
+        quarantined,
+    ),
+    numbers,
+    numbers,
+    st.dictionaries(st.sampled_from(["decode", "range"]), st.integers(1, 5)),
+    numbers,
+)
 
 
-@given(_COUNTS, _COUNTS)
-def test_batches_add_up(one: Counts, other: Counts) -> None:
-    both = one + other
-    assert both == other + one
-    assert both.read == one.read + other.read
-    assert both.accounted == one.accounted + other.accounted
-    assert one + Counts() == one
+@st.composite
+def ledgers(draw: st.DrawFn) -> list[Entry]:
+    """Batches of two partitions, one after the other without a gap."""
+    places = {0: draw(numbers), 1: draw(numbers)}
+    entries: list[Entry] = []
+    for batch in range(draw(st.integers(1, 8))):
+        stretches: dict[int, Stretch] = {}
+        for partition in draw(st.sets(st.sampled_from([0, 1]), min_size=1)):
+            count, lost, absent = draw(counts), draw(numbers), draw(numbers)
+            end = places[partition] + count.read + lost + absent
+            stretches[partition] = Stretch(places[partition], end, count, lost)
+            places[partition] = end
+        entries.append(Entry(batch, "now", stretches))
+    return entries
 
 
-@given(_COUNTS)
-def test_nothing_is_acknowledged_that_is_not_accounted_for(counts: Counts) -> None:
-    whole = Counts(
-        counts.accounted, counts.written, counts.filtered, counts.dropped, counts.quarantined
-    )
-    assert whole.checked() is whole
-    if counts.read != counts.accounted:
-        with pytest.raises(Terminal, match=f"of {counts.read} records read only"):
-            counts.checked()
+@given(ledgers())
+def test_a_ledger_that_was_kept_well_has_no_flaw(entries: list[Entry]) -> None:
+    assert flaws(entries) == []
+    assert [checked(entry) for entry in entries] == entries
+
+
+@given(ledgers(), st.data())
+def test_a_batch_that_is_gone_is_missing(entries: list[Entry], data: st.DataObject) -> None:
+    gone = data.draw(st.integers(0, len(entries) - 1))
+    found = flaws(entries[:gone] + entries[gone + 1 :])
+    for partition, stretch in entries[gone].stretches.items():
+        before = any(partition in one.stretches for one in entries[:gone])
+        after = any(partition in one.stretches for one in entries[gone + 1 :])
+        is_told = any(flaw.partition == partition for flaw in found)
+        width = stretch.end_exclusive - stretch.start
+        assert is_told == (before and after and width > 0)
+
+
+@given(ledgers(), st.data())
+def test_a_batch_that_is_there_twice_is_told(entries: list[Entry], data: st.DataObject) -> None:
+    twice = data.draw(st.integers(0, len(entries) - 1))
+    found = flaws([*entries[: twice + 1], entries[twice], *entries[twice + 1 :]])
+    wide = {
+        partition
+        for partition, one in entries[twice].stretches.items()
+        if one.end_exclusive > one.start
+    }
+    assert {flaw.partition for flaw in found} == wide
+
+
+@given(ledgers())
+def test_rolling_up_changes_no_place_and_no_sum(entries: list[Entry]) -> None:
+    one = rolled_up(entries)
+    assert positions([one]) == positions(entries)
+    assert one.counts == sum((entry.counts for entry in entries), Counts())
+    assert flaws([one]) == []
+
+
+def test_what_is_missing_is_named() -> None:
+    none = Counts()
+    entries = [
+        Entry(0, "", {0: Stretch(0, 10, Counts(10, 10))}),
+        Entry(1, "", {0: Stretch(13, 13, none)}),
+    ]
+    assert flaws(entries) == [Flaw(0, "missing: @ 10 to 12")]
+
+
+def test_a_record_that_nobody_can_account_for_is_told() -> None:
+    entry = Entry(7, "", {3: Stretch(0, 10, Counts(10, written=9))})
+    assert flaws([entry]) == [
+        Flaw(3, "batch 7: of 10 records read only 9 are accounted for"),
+    ]
+
+
+def test_more_records_than_offsets_are_told() -> None:
+    entry = Entry(7, "", {3: Stretch(0, 5, Counts(10, written=10))})
+    assert flaws([entry]) == [Flaw(3, "batch 7: more records than offsets in @ 0 to 4")]

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.errors import Terminal
+from router import ledger_file
+from router.ledger import Counts, Entry, Stretch
+from router.ledger_file import Header, LedgerDamaged, LedgerFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = Header("playback", "starts", "fronting", "playback_raw", "id")
+
+
+def entry(batch: int) -> Entry:
+    counts = Counts(10, 4, 3, {"range": 1}, 2)
+    stretch = Stretch(batch * 12, batch * 12 + 12, counts, lost=1)
+    return Entry(batch, "2026-01-05T00:00:00.000Z", {0: stretch})
+
+
+def ledger_of(path: Path, batches: int) -> LedgerFile:
+    ledger = LedgerFile(path)
+    ledger.begin(HEADER, entry(0))
+    for batch in range(1, batches):
+        ledger.append(entry(batch))
+    return ledger
+
+
+def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "ledger.jsonl"
+    kept = ledger_of(path, 3)
+    read = LedgerFile(path)
+    assert read.header == HEADER
+    assert read.entries == kept.entries == [entry(0), entry(1), entry(2)]
+    assert read.positions == {0: 36}
+
+
+@pytest.mark.parametrize("cut", [1, 5, 60])
+def test_a_torn_last_line_is_none(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "ledger.jsonl"
+    ledger_of(path, 3)
+    path.write_bytes(path.read_bytes()[:-cut])
+    torn = LedgerFile(path)
+    assert torn.positions == {0: 24}
+    torn.append(entry(2))
+    assert LedgerFile(path).positions == {0: 36}
+
+
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_damage_is_named_by_file_and_line(tmp_path: Path, line: int) -> None:
+    path = tmp_path / "ledger.jsonl"
+    ledger_of(path, 3)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line - 1] = lines[line - 1].replace(b":", b";", 1)
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(
+        LedgerDamaged, match=f"ledger.jsonl is damaged at line {line}: its checksum"
+    ):
+        LedgerFile(path)
+
+
+def test_a_last_line_with_another_checksum_is_damage_and_no_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    ledger_of(path, 2)
+    path.write_bytes(path.read_bytes().replace(b'"batch":1', b'"batch":7'))
+    with pytest.raises(LedgerDamaged, match="at line 3"):
+        LedgerFile(path)
+
+
+def test_an_empty_file_is_no_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.touch()
+    with pytest.raises(LedgerDamaged, match="it is empty"):
+        LedgerFile(path)
+
+
+def test_old_batches_are_rolled_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_file, "KEPT_BATCHES", 4)
+    path = tmp_path / "ledger.jsonl"
+    ledger = ledger_of(path, 30)
+    read = LedgerFile(path)
+    assert len(path.read_bytes().splitlines()) < 12
+    assert read.positions == ledger.positions == {0: 360}
+    assert sum((one.counts for one in read.entries), Counts()).read == 300
+    assert read.entries[-4:] == [entry(26), entry(27), entry(28), entry(29)]
+
+
+def test_a_batch_that_does_not_add_up_is_not_kept(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path / "ledger.jsonl", 1)
+    with pytest.raises(Terminal, match="of 5 records read only 4 are accounted for"):
+        ledger.append(Entry(1, "", {0: Stretch(12, 17, Counts(5, 4))}))
+    assert LedgerFile(ledger.path).positions == {0: 12}
