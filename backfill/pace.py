@@ -22,6 +22,8 @@ LOOKED_AT_ROWS = 10_000
 SLOWED = 2.0
 BACKED_OFF = 0.5
 SPEEDED_UP = 1.25
+# However slow a target was once, it is tried again within this part of its best.
+LEAST = 0.01
 # The best is forgotten slowly: a target may be slower today than it was an hour ago.
 FORGOTTEN = 1.01
 
@@ -63,13 +65,16 @@ class Adaptive:
 
     def took(self, rows: int, seconds: float) -> float | None:
         """Learn how long rows took; returns the rate from now on, None for no limit."""
+        if rows < LOOKED_AT_ROWS // 2:
+            # What an acknowledgement costs by itself would be taken for slowness.
+            return self.per_s
         each_s = max(seconds, 1e-9) / max(1, rows)
         best_s = min(each_s, each_s if self._best_s is None else self._best_s * FORGOTTEN)
         self._best_s = best_s
         if each_s > SLOWED * best_s:
             attained = 1 / each_s
             allowed = attained if self.per_s is None else min(attained, self.per_s)
-            self.per_s = allowed * BACKED_OFF
+            self.per_s = max(allowed * BACKED_OFF, LEAST / best_s)
         elif self.per_s is not None:
             risen = self.per_s * SPEEDED_UP
             self.per_s = None if risen > 1 / best_s else risen

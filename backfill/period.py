@@ -32,9 +32,10 @@ class Period:
         """Return a file with its bounds inside the period; None where it lies outside."""
         if unit.max_ts_us < self.start_us or unit.min_ts_us >= self.end_us_exclusive:
             return None
+        if self.start_us <= unit.min_ts_us and unit.max_ts_us < self.end_us_exclusive:
+            return unit
         low, high = self._inside(unit.min_ts_us, unit.max_ts_us)
-        partly = unit.partly or (low, high) != (unit.min_ts_us, unit.max_ts_us)
-        return replace(unit, min_ts_us=low, max_ts_us=high, partly=partly)
+        return replace(unit, min_ts_us=low, max_ts_us=high, partly=True)
 
     def clip_group(self, group: RowGroup) -> RowGroup | None:
         """Return a row group with its bounds inside the period; None where it lies outside."""

@@ -1,0 +1,68 @@
+"""A plan as it is kept and shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill.period import Period
+from backfill.picture import as_svg
+from backfill.plan import Plan, planned_source, read_head, read_plan
+from backfill.plan_report import as_text
+from backfill.planner import Limits, Step, bounded
+from backfill.units import OffsetRange, Unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill.plan import Order
+
+MINUTE = 60_000_000
+FILES = [
+    Unit("lake.a.b", f"f-{n}.parquet", n * MINUTE, n * MINUTE + 5, 10, 1_000) for n in range(9)
+]
+SLICES = [
+    Unit("lake.a.b", "wide.parquet", n * MINUTE, n * MINUTE, 1, 500, False, (0, 1), (n, n + 1))
+    for n in range(3)
+]
+
+
+def a_plan(order: Order = "bounded") -> Plan:
+    units = [*FILES, *SLICES]
+    steps = tuple(bounded(units, MINUTE, Limits(1_000, 10**9)))
+    source = planned_source("lake.a.b", 5, FILES, units, 7 * MINUTE)
+    return Plan(Period(0, 10 * MINUTE), ("eu",), order, MINUTE, (source,), steps)
+
+
+def test_a_kept_plan_is_read_as_it_was(tmp_path: Path) -> None:
+    made = a_plan()
+    ranges = (OffsetRange("lake.a.b", "t", 1, 5, 9),)
+    made = Plan(
+        made.period,
+        made.regions,
+        "strict",
+        made.threshold_us,
+        made.sources,
+        (*made.steps, Step(99, 3, (FILES[0],), ranges)),
+    )
+    made.write(tmp_path / "plan.jsonl")
+    assert read_plan(tmp_path / "plan.jsonl") == made
+    assert read_head(tmp_path / "plan.jsonl").sources == made.sources
+
+
+def test_it_says_what_is_read_twice_and_where() -> None:
+    (source,) = a_plan().sources
+    assert source.bytes_read_again == 1_000
+    assert [(file.path, file.units, file.bytes_read_again) for file in source.worst] == [
+        ("wide.parquet", 3, 1_000)
+    ]
+    text = as_text(a_plan(), {"jsonl": 93.0})
+    assert "wide.parquet" in text
+    assert "nothing has to be read twice from a threshold of 7min on" in text
+    assert "about 1 s to jsonl" in text
+
+
+def test_a_picture_has_a_bar_for_each_step() -> None:
+    made = a_plan()
+    assert as_svg(made).count("<title>") == len(made.steps)
+    empty = Plan(made.period, (), "bounded", 1, (), ())
+    assert "no rows" in as_svg(empty)
