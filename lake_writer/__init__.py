@@ -1,5 +1,5 @@
 """The lake writer: Kafka in, Iceberg out.
 
-Reads: one topic a table. Writes: the table, with `__metadata__` beside the columns.
-Promises: every file has bounds on the ingestion time, so that a replay finds its period.
+Reads: one topic a table, from where the table says. Writes: the table, and how far it has come.
+Promises: each offset lands once, and every file has bounds on ingestion time and offset.
 """

@@ -85,6 +85,40 @@ def audit(path: Path, *, as_json: bool, workspace_dir: Path | None) -> int:
     return 0 if found.ok else FAILED
 
 
+@lake_writer.command()
+@config_option
+@output_option
+@workspace_option
+@log_option
+def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
+    """Compact the table, shorten its history, remove what nobody refers to.
+
+    Hours that are over and lie in many small files are compacted, each for itself and sorted by
+    ingestion time, so that replays read less. Snapshots older than the table's
+    history.expire.max-snapshot-age-ms (5 days) go, but those under a tag stay: replays hold
+    theirs that way. Files that no snapshot refers to are removed when they are three days old.
+    Safe beside a running writer and a running replay. Ctrl-C ends it after the step at hand.
+    """
+    from headrace.config.load import load_lake_table, load_workspace
+    from headrace.log import configure_logging
+    from headrace.signals import Drain
+    from headrace.spark import session
+    from lake_writer.maintenance import Maintenance
+
+    configure_logging()
+    workspace = load_workspace(workspace_dir)
+    table = load_lake_table(path, workspace)
+    maintenance = Maintenance(workspace, table)
+    with Drain() as drain, session(workspace, f"maintain-{table.config.name}") as spark:
+        done = asdict(maintenance.run(spark, drain))
+    name = table.config.table.identifier
+    if as_json:
+        click.echo(json.dumps({"table": name, **done}))
+    else:
+        counts = (f"{what.replace('_', ' ')} {count:,}" for what, count in done.items())
+        click.echo(f"table {name}\n  {', '.join(counts)}")
+
+
 def main() -> None:
     """Run `lake-writer` as a console script."""
     run(lake_writer, "lake-writer")

@@ -1,0 +1,33 @@
+"""Of which time a table's files hold records, as its manifests tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.types import TimestamptzType
+
+from headrace.contract import INGESTION_TS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyiceberg.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class FileSpan:
+    """A data file: the least ingestion time in it, and how large it is."""
+
+    start_us: int
+    bytes: int
+
+
+def file_spans(table: Table) -> Iterator[FileSpan]:
+    """Yield the live data files that have bounds on the ingestion time."""
+    number = table.schema().find_field(INGESTION_TS).field_id
+    for task in table.scan().plan_files():
+        least = (task.file.lower_bounds or {}).get(number)
+        if least is not None:
+            yield FileSpan(int(from_bytes(TimestamptzType(), least)), task.file.file_size_in_bytes)

@@ -1,0 +1,35 @@
+"""Which hours are worth compacting: those that are over, and in many small files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headrace.iceberg.file_spans import FileSpan
+
+HOUR_US: Final = 3_600_000_000
+# Iceberg's own measures: what it would leave alone is not asked for.
+SMALL_SHARE: Final = 0.75
+FEWEST_FILES: Final = 5
+# Batches of an hour may still be on their way when it is over.
+SETTLED_AFTER_US: Final = HOUR_US // 4
+
+
+def hours_to_compact(files: Iterable[FileSpan], target_bytes: int, now_us: int) -> list[int]:
+    """Return the beginnings of the hours to compact, each for itself.
+
+    Files of different hours are never brought together: a replay of an hour would read them all.
+    """
+    small = Counter(
+        file.start_us // HOUR_US * HOUR_US
+        for file in files
+        if file.bytes < SMALL_SHARE * target_bytes
+    )
+    return sorted(
+        hour
+        for hour, number in small.items()
+        if number >= FEWEST_FILES and hour + HOUR_US + SETTLED_AFTER_US <= now_us
+    )

@@ -1,0 +1,137 @@
+"""Maintenance: larger files, shorter history, fewer manifests, nothing that nobody refers to.
+
+Iceberg's own procedures do the work. Each commits for itself and checks what it replaces, so the
+writer and replays go on beside them; the writer's mark is a property, which none of them touches.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from headrace.contract import INGESTION_TS, OFFSET, PARTITION
+from headrace.iceberg.catalog import split_name
+from headrace.iceberg.file_spans import file_spans
+from headrace.iceberg.tables import table_loader
+from headrace.locks import hold
+from headrace.times import format_time_us
+from lake_writer.compaction import FEWEST_FILES, HOUR_US, hours_to_compact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Row, SparkSession
+
+    from headrace.config.load import LoadedLakeTable
+    from headrace.config.workspace import Workspace
+    from headrace.signals import Drain
+
+# A file that a commit or a replay of three days ago still needs is none that anybody waits for.
+ORPHAN_AGE: Final = timedelta(days=3)
+# Iceberg's default, for tables that say nothing else.
+HISTORY_AGE_MS: Final = 5 * 86_400_000
+HISTORY_AGE: Final = "history.expire.max-snapshot-age-ms"
+SORT: Final = ", ".join(f"{column} ASC" for column in (INGESTION_TS, PARTITION, OFFSET))
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """What maintenance came to."""
+
+    hours_compacted: int = 0
+    files_before: int = 0
+    files_after: int = 0
+    files_expired: int = 0
+    manifests_rewritten: int = 0
+    orphans_removed: int = 0
+
+
+class Maintenance:
+    """One table's maintenance."""
+
+    def __init__(self, workspace: Workspace, table: LoadedLakeTable) -> None:
+        self._config = table.config
+        self._load = table_loader(workspace, table.config.table.identifier)
+        self._lock = workspace.state_dir / "lake_writer" / table.config.name / "maintenance"
+
+    def run(self, spark: SparkSession, drain: Drain) -> Maintained:
+        """Do all of it, or as much as there is time for until asked to end."""
+        what = f"maintenance of {self._config.table.identifier}"
+        with hold(self._lock, what, "wait for that one, it does the same"):
+            hours, before, after = self._compact(spark, drain)
+            steps: list[Callable[[SparkSession], int]] = [
+                self._expire,
+                self._rewrite_manifests,
+                self._remove_orphans,
+            ]
+            done = [0 if drain.requested else step(spark) for step in steps]
+        return Maintained(hours, before, after, *done)
+
+    def _compact(self, spark: SparkSession, drain: Drain) -> tuple[int, int, int]:
+        target = self._config.table.target_file_size
+        now_us = time.time_ns() // 1_000
+        hours = hours_to_compact(file_spans(self._load()), target, now_us)
+        done = before = after = 0
+        for hour in hours:
+            if drain.requested:
+                break
+            begin, end = (format_time_us(at) for at in (hour, hour + HOUR_US))
+            where = f"{INGESTION_TS} >= TIMESTAMP '{begin}' AND {INGESTION_TS} < TIMESTAMP '{end}'"
+            found = self._call(
+                spark,
+                "rewrite_data_files",
+                strategy="'sort'",
+                sort_order=f"'{SORT}'",
+                where=_text(where),
+                options=f"map('min-input-files', '{FEWEST_FILES}',"
+                f" 'target-file-size-bytes', '{target}')",
+            )
+            done += 1
+            before += int(found["rewritten_data_files_count"])
+            after += int(found["added_data_files_count"])
+            log.info("hour compacted", hour=begin, done=done, of=len(hours))
+        return done, before, after
+
+    def _expire(self, spark: SparkSession) -> int:
+        age_ms = int(self._load().properties.get(HISTORY_AGE, HISTORY_AGE_MS))
+        # Snapshots under a tag stay: replays hold theirs that way.
+        found = self._call(
+            spark, "expire_snapshots", older_than=_ago(timedelta(milliseconds=age_ms))
+        )
+        log.info("history expired", older_than_ms=age_ms)
+        return sum(int(number or 0) for number in found)
+
+    def _rewrite_manifests(self, spark: SparkSession) -> int:
+        found = self._call(spark, "rewrite_manifests")
+        log.info("manifests rewritten")
+        return int(found["rewritten_manifests_count"])
+
+    def _remove_orphans(self, spark: SparkSession) -> int:
+        # Whatever any snapshot, tag or branch refers to is none; a commit in flight is younger.
+        found = self._rows(spark, "remove_orphan_files", older_than=_ago(ORPHAN_AGE))
+        log.info("orphans removed", files=len(found))
+        return len(found)
+
+    def _call(self, spark: SparkSession, procedure: str, **arguments: str) -> Row:
+        return self._rows(spark, procedure, **arguments)[0]
+
+    def _rows(self, spark: SparkSession, procedure: str, **arguments: str) -> list[Row]:
+        catalog, database, table = split_name(self._config.table.identifier)
+        name = ".".join(f"`{part}`" for part in (*database, table))
+        given = {"table": _text(name), **arguments}
+        shown = ", ".join(f"{key} => {value}" for key, value in given.items())
+        return spark.sql(f"CALL `{catalog}`.system.{procedure}({shown})").collect()
+
+
+def _ago(age: timedelta) -> str:
+    return f"TIMESTAMP '{(datetime.now(tz=UTC) - age).isoformat()}'"
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("'", "\\'")
+    return f"'{escaped}'"
