@@ -140,7 +140,9 @@ def test_to_kafka_a_record_keeps_its_partition_and_says_where_it_came_from(
     assert len(seen) == PARTITIONS * EACH
     for partition in range(PARTITIONS):
         inside = [record for record in seen if record.partition == partition]
-        origins = [str(record.header("headrace.origin"), "utf-8").split("/") for record in inside]
+        origins = [
+            (record.header("headrace.origin") or b"").decode().split("/") for record in inside
+        ]
         assert [(one[0], int(one[1]), int(one[2])) for one in origins] == [
             ("events", partition, offset) for offset in range(EACH)
         ]
