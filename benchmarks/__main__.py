@@ -14,6 +14,7 @@ import rich_click as click
 from benchmarks.arena import Arena
 from benchmarks.bench_lake_writer import LAKE_WRITER
 from benchmarks.bench_replay import REPLAY
+from benchmarks.bench_replay_read import REPLAY_COLUMNS, REPLAY_READ
 from benchmarks.bench_router import ROUTER
 from benchmarks.contest import Extent, hold
 from benchmarks.machine import machine, versions
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from benchmarks.model import Benchmark, Outcome
 
-BENCHMARKS = (ROUTER, LAKE_WRITER, REPLAY)
+BENCHMARKS = (ROUTER, LAKE_WRITER, REPLAY, REPLAY_READ, REPLAY_COLUMNS)
 RESULTS = ROOT / "artifacts" / "benchmarks"
 SEED = 20260105
 
