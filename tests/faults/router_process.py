@@ -1,0 +1,181 @@
+"""A router as a process of its own, the events that it is given, and what it left behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
+
+from headrace.embedded.process import wait_until
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.sender import Record, Sender
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.config.workspace import Cluster
+
+ROUTER = Path(sys.executable).parent / "router"
+LIMIT_S = 180.0
+# The JVM hears of its driver's end by itself, and its workers by the JVM's.
+ORPHANS_LIMIT_S = 60.0
+
+
+class RouterProcess:
+    """`router start`, its words in a file."""
+
+    def __init__(self, path: Path, *more: str) -> None:
+        self._said = path.with_name(f"said-{path.stem}-{len(list(path.parent.iterdir()))}.log")
+        command = [str(ROUTER), "start", "-c", str(path), "--format", "json", *more]
+        with self._said.open("w") as said:
+            self.process = subprocess.Popen(
+                command,
+                cwd=path.parent,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                # As from a terminal: Ctrl-C goes to its group, and to no one else's.
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def said(self) -> str:
+        return " ".join(self._said.read_text().split())
+
+    def batches(self) -> int:
+        return self._said.read_text().count("batch routed")
+
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait for something that it has to do while it runs."""
+        assert wait_until(lambda: condition() or self.ended(), LIMIT_S), self.said
+        assert condition(), self.said
+
+    def end(self) -> tuple[int, str]:
+        """Wait for its end; returns exit code and stdout."""
+        answer, _ = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, answer
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        self.process.send_signal(number)
+        return self.end()
+
+    def kill(self) -> list[psutil.Process]:
+        """End it as a crash would, without a word to its JVM; returns what it had started."""
+        started = psutil.Process(self.pid).children(recursive=True)
+        self.process.kill()
+        self.end()
+        return started
+
+
+def are_gone(processes: Sequence[psutil.Process]) -> bool:
+    """Whether none of them is left within the limit."""
+    return wait_until(lambda: not any(map(lives, processes)), ORPHANS_LIMIT_S)
+
+
+def lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@dataclass
+class Traffic:
+    """Sends records from a thread, so many at a time, until all are sent or it is told to stop."""
+
+    cluster: Cluster
+    topic: str
+    value: Callable[[int], bytes | None]
+    number: int
+    at_once: int
+    pause_s: float
+    sent: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Traffic:
+        self._thread = threading.Thread(target=self._send)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self.join()
+
+    def join(self) -> None:
+        """Wait until all are acknowledged."""
+        assert self._thread is not None
+        self._thread.join(10 * LIMIT_S)
+        assert not self._thread.is_alive()
+
+    def _send(self) -> None:
+        sender = Sender(self.cluster, self.topic)
+        while self.sent < self.number and not self._stop.is_set():
+            following = range(self.sent, min(self.number, self.sent + self.at_once))
+            for one in following:
+                sender.send(Record(self.value(one)))
+            self.sent = following.stop
+            self._stop.wait(self.pause_s)
+        assert sender.close() == self.sent
+
+
+@dataclass(frozen=True)
+class LedgerSums:
+    """A ledger's sums, read without the router's code; `places` says from where to where."""
+
+    read: int
+    written: int
+    filtered: int
+    dropped: int
+    quarantined: int
+    lost: int
+    absent: int
+    places: dict[int, range]
+
+
+def ledger_sums(file: Path) -> LedgerSums:
+    """Add up a ledger; every entry has to add up, and to begin where the last one ended."""
+    sums = dict.fromkeys(("read", "written", "filtered", "dropped", "quarantined", "lost"), 0)
+    places: dict[int, range] = {}
+    for line in file.read_text().splitlines()[1:]:
+        _, _, text = line.partition(" ")
+        for number, one in json.loads(text)["partitions"].items():
+            lost, dropped = one.get("lost", 0), sum(one["dropped"].values())
+            gone = one["written"] + one["filtered"] + dropped + one["quarantined"]
+            assert one["read"] == gone, line
+            known = places.get(int(number), range(one["from"], one["from"]))
+            assert known.stop == one["from"], line
+            places[int(number)] = range(known.start, one["to"])
+            for name in ("read", "written", "filtered", "quarantined"):
+                sums[name] += one[name]
+            sums["lost"] += lost
+            sums["dropped"] += dropped
+    width = sum(map(len, places.values()))
+    return LedgerSums(**sums, absent=width - sums["read"] - sums["lost"], places=places)
+
+
+def ids_of(cluster: Cluster, topic: str) -> np.ndarray:
+    """Return the ids of all records of a topic that are JSON with one."""
+    found: list[int] = []
+    for message in KafkaCluster(cluster).records(topic):
+        value = message.value() or b""
+        if value.startswith(b'{"id": '):
+            found.append(int(value[7 : value.index(b",")] if b"," in value else value[7:-1]))
+        elif value.startswith(b'{"id":'):
+            found.append(int(value[6 : value.index(b",")] if b"," in value else value[6:-1]))
+    return np.array(found, dtype=np.int64)
