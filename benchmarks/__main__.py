@@ -15,7 +15,7 @@ from benchmarks.arena import Arena
 from benchmarks.bench_lake_writer import LAKE_WRITER
 from benchmarks.bench_replay import REPLAY
 from benchmarks.bench_replay_read import REPLAY_COLUMNS, REPLAY_READ
-from benchmarks.bench_router import ROUTER
+from benchmarks.bench_router import OUTPUTS, ROUTER
 from benchmarks.contest import Extent, hold
 from benchmarks.machine import machine, versions
 from benchmarks.measure import ROOT, CommandFailed
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from benchmarks.model import Benchmark, Outcome
 
-BENCHMARKS = (ROUTER, LAKE_WRITER, REPLAY, REPLAY_READ, REPLAY_COLUMNS)
+BENCHMARKS = (ROUTER, OUTPUTS, LAKE_WRITER, REPLAY, REPLAY_READ, REPLAY_COLUMNS)
 RESULTS = ROOT / "artifacts" / "benchmarks"
 SEED = 20260105
 
@@ -114,6 +114,10 @@ def compete(benchmark: Benchmark, arena: Arena, form: Form) -> bool:
     finished = False
     try:
         rows = benchmark.load(arena)
+        least = min(one.least_rows for one in benchmark.competitors)
+        if rows < least:
+            say(f"  {benchmark.name} needs {least:,} events, and is left out")
+            return False
         for outcome in hold(benchmark, arena, Extent(form.rounds, form.budget_s), rows):
             outcomes.append(outcome)
             say(f"  {benchmark.name}: {told(outcome)}")

@@ -6,47 +6,80 @@ from typing import TYPE_CHECKING
 
 from benchmarks.arena import PARTITIONS, RAW_TOPIC, console_script
 from benchmarks.checks import copied, routed
-from benchmarks.events import FILTER, PROJECTION
+from benchmarks.events import COUNTRIES, FILTER, PROJECTION
 from benchmarks.measure import Command
 from benchmarks.model import Benchmark, Competitor, Run
 from benchmarks.peer import checkpoint_work_s, peer_command, said, said_work_s, spark_settings
+from router.query import MOST_PER_BATCH
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.arena import Arena
+    from benchmarks.measure import Measured
 
 STREAM = """\
 kind: stream
 name: playback
 source: {{type: kafka, cluster: here, topic: {source}, format: json, schema: event.avsc}}
 hygiene: {{quarantine: {{cluster: here, topic: {target}.quarantine}}}}
+isolation: stream
 outputs:
-  - name: starts
+"""
+OUTPUT = """\
+  - name: {name}
     filter: "{filter}"
     project: [{project}]
     sink: {{type: kafka, cluster: here, topic: {target}, format: json, key: user_id}}
 """
+# What the router does in its first batch; all competitors that are measured warm begin behind it.
+WARM_ROWS = MOST_PER_BATCH
+# A header, where it begins, and the first batch.
+WARM_LINES = 3
 
 
 def headrace_router(arena: Arena, folder: Path) -> Run:
     """Prepare `router start --once`."""
-    workspace = arena.new_workspace(folder)
     target = _target(arena, folder)
+    return _headrace(arena, folder, {"starts": (FILTER, target)}, warm=False)
+
+
+def warm_router(arena: Arena, folder: Path) -> Run:
+    """Prepare the same, measured from its second batch on."""
+    target = _target(arena, folder)
+    return _headrace(arena, folder, {"starts": (FILTER, target)}, warm=True)
+
+
+def _headrace(
+    arena: Arena, folder: Path, outputs: Mapping[str, tuple[str, str]], *, warm: bool
+) -> Run:
+    workspace = arena.new_workspace(folder)
+    quarantine = f"quarantine-{folder.name}"
     project = ", ".join(f'"{item}"' for item in PROJECTION)
-    text = STREAM.format(source=RAW_TOPIC, target=target, filter=FILTER, project=project)
+    text = STREAM.format(source=RAW_TOPIC, target=quarantine)
+    for name, (condition, target) in outputs.items():
+        text += OUTPUT.format(name=name, filter=condition, project=project, target=target)
     (workspace / "stream.yaml").write_text(text, encoding="utf-8")
     argv = [console_script("router"), "start", "-c", "stream.yaml", "--once"]
     state = workspace / ".headrace" / "state" / "router" / "playback"
+    ledger = state / "outputs" / next(iter(outputs)) / "ledger.jsonl"
+    targets = {target for _, target in outputs.values()}
+
+    def check(_: Measured) -> None:
+        for condition, target in outputs.values():
+            if condition == FILTER:
+                routed(arena, target)
 
     def clean_up() -> None:
-        arena.drop_topics(target, f"{target}.quarantine")
+        arena.drop_topics(*targets, f"{quarantine}.quarantine")
 
     return Run(
-        Command(argv, folder),
-        check=lambda _: routed(arena, target),
-        work_s=lambda _: checkpoint_work_s(state.glob("*/checkpoint")),
+        Command(argv, folder, warm=(ledger, WARM_LINES) if warm else None),
+        check=check,
+        work_s=lambda _: None if warm else checkpoint_work_s(state.glob("queries/*/checkpoint")),
         clean_up=clean_up,
+        warm_rows=WARM_ROWS if warm else 0,
     )
 
 
@@ -111,11 +144,52 @@ ROUTER = Benchmark(
     limit="byte copy",
     competitors=(
         Competitor("headrace", "router start --once", "cold", headrace_router),
+        Competitor(
+            "headrace, warm",
+            "the same, from its second batch on",
+            "warm",
+            warm_router,
+            least_rows=2 * WARM_ROWS,
+        ),
         Competitor("plain PySpark", "from_json, where, to_json", "cold", spark_router),
         Competitor(
             "kafka loop", "confluent-kafka and orjson, a process a core", "cold", kafka_loop
         ),
         Competitor("byte copy", "librdkafka alone, a process a core", "cold", byte_copy),
+    ),
+    load=lambda arena: arena.loaded.rows,
+)
+
+
+def _ten(arena: Arena, folder: Path, conditions: Sequence[str]) -> Run:
+    outputs: dict[str, tuple[str, str]] = {}
+    for number, condition in enumerate(conditions):
+        target = f"routed-{folder.name}-{number}"
+        arena.kafka.ensure_topic(target, PARTITIONS)
+        outputs[f"out{number}"] = (condition, target)
+    return _headrace(arena, folder, outputs, warm=True)
+
+
+def ten_halves(arena: Arena, folder: Path) -> Run:
+    """Prepare ten outputs, each of which keeps half of all records."""
+    return _ten(arena, folder, [FILTER] * 10)
+
+
+def ten_parts(arena: Arena, folder: Path) -> Run:
+    """Prepare ten outputs that share the records out: an eighth or a sixteenth to each."""
+    countries = [f"{FILTER} AND country = '{one}'" for one in COUNTRIES]
+    return _ten(arena, folder, [*countries, "event_type = 'stop'", "event_type = 'seek'"])
+
+
+OUTPUTS = Benchmark(
+    name="outputs",
+    title="ten outputs of one stream that is read and decoded once (isolation: stream)",
+    baseline="one output",
+    limit="one output",
+    competitors=(
+        Competitor("one output", "half of the records", "warm", warm_router, 2 * WARM_ROWS),
+        Competitor("ten that share", "each its part", "warm", ten_parts, 2 * WARM_ROWS),
+        Competitor("ten halves", "each half of all records", "warm", ten_halves, 2 * WARM_ROWS),
     ),
     load=lambda arena: arena.loaded.rows,
 )

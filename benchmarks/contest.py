@@ -43,7 +43,8 @@ def hold(
         round_begun = clock()
         if number and round_begun - begun + longest_s > extent.budget_s:
             return
-        for position, competitor in enumerate(order_of(benchmark.competitors, number)):
+        able = [one for one in benchmark.competitors if rows >= one.least_rows]
+        for position, competitor in enumerate(order_of(able, number)):
             try:
                 yield _one(competitor, arena, number, position, rows)
             except (CommandFailed, WrongResult, HeadraceError) as problem:
@@ -64,7 +65,7 @@ def _one(
                 round=round_number,
                 position=position,
                 competitor=competitor.name,
-                rows=rows,
+                rows=rows - run.warm_rows,
                 wall_s=measured.wall_s,
                 work_s=run.work_s(measured),
                 cpu_s=measured.cpu_s,

@@ -33,6 +33,8 @@ class Command:
     argv: Sequence[str]
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    # Time and CPU are counted from when this file has so many lines.
+    warm: tuple[Path, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +54,33 @@ def measure(command: Command, limit_s: float, watched: Sequence[int] = ()) -> Me
     """Run a command to its end; raise where it fails. `watched` are servers that it works with."""
     command.folder.mkdir(parents=True, exist_ok=True)
     busy_before, watched_before = machine_cpu_s(), sum(cpu_s(pid) for pid in watched)
-    result, stdout, stderr = _run(command, limit_s)
+    result, stdout, stderr = _run(command, limit_s, watched)
     watched_cpu_s = sum(cpu_s(pid) for pid in watched) - watched_before
     busy_s = machine_cpu_s() - busy_before
     if result.exit_code != 0:
         last = (stderr.strip() or stdout.strip()).splitlines()[-LAST_LINES:]
         shown = "\n".join(last) or "it printed nothing"
         raise CommandFailed(f"{Path(command.argv[0]).name} ended with {result.exit_code}: {shown}")
+    warm_wall_s, warm_cpu_s, warm_watched_s = _until_warm(command, result, watched_before)
     return Measured(
-        wall_s=result.wall_s,
-        cpu_s=result.cpu_s,
+        wall_s=result.wall_s - warm_wall_s,
+        cpu_s=result.cpu_s - warm_cpu_s,
         unwaited_cpu_s=result.unwaited_cpu_s,
-        watched_cpu_s=watched_cpu_s,
+        watched_cpu_s=watched_cpu_s - warm_watched_s,
         elsewhere_cpu_s=max(0.0, busy_s - result.cpu_s - watched_cpu_s),
         stdout=stdout,
     )
+
+
+def _until_warm(
+    command: Command, result: Result, watched_before_s: float
+) -> tuple[float, float, float]:
+    """Return wall, CPU and the servers' CPU seconds that went by before the command was warm."""
+    if command.warm is None:
+        return 0.0, 0.0, 0.0
+    if result.warm_wall_s is None or result.warm_cpu_s is None or result.warm_watched_cpu_s is None:
+        raise CommandFailed(f"{Path(command.argv[0]).name} ended before it was warm")
+    return result.warm_wall_s, result.warm_cpu_s, result.warm_watched_cpu_s - watched_before_s
 
 
 def cpu_s(pid: int) -> float:
@@ -84,7 +98,7 @@ def machine_cpu_s() -> float:
     return float(sum(times) - idle - twice)
 
 
-def _run(command: Command, limit_s: float) -> tuple[Result, str, str]:
+def _run(command: Command, limit_s: float, watched: Sequence[int]) -> tuple[Result, str, str]:
     folder = command.folder.absolute()
     order = Order(
         parent=os.getpid(),
@@ -95,6 +109,9 @@ def _run(command: Command, limit_s: float) -> tuple[Result, str, str]:
         stderr=str(folder / "stderr.txt"),
         result=str(folder / "measured.json"),
         linger_s=LINGER_S,
+        warm_file="" if command.warm is None else str(command.warm[0]),
+        warm_lines=0 if command.warm is None else command.warm[1],
+        watched=tuple(watched),
     )
     argv = [sys.executable, "-m", "benchmarks.reaper", json.dumps(asdict(order))]
     # A session of its own: Ctrl-C is ours to hear, and is passed on in order.

@@ -31,6 +31,8 @@ class Run:
     # The part of the wall time that is work on records, None where it cannot be read.
     work_s: Callable[[Measured], float | None]
     clean_up: Callable[[], None]
+    # Rows that were done before the command was warm: they count for nothing.
+    warm_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Competitor:
     what: str
     start_up: StartUp
     prepare: Callable[[Arena, Path], Run]
+    # With fewer rows it has nothing to show, and does not run.
+    least_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)

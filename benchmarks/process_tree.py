@@ -49,6 +49,11 @@ class ProcessTree:
         return self.lost_ticks / TICKS_PER_S
 
     @property
+    def running_s(self) -> float:
+        """Seconds of the processes that were there at the last look."""
+        return sum(process.cpu_ticks for process in self._seen.values()) / TICKS_PER_S
+
+    @property
     def pids(self) -> Collection[int]:
         """The descendants at the last look."""
         return tuple(self._seen)

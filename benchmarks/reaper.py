@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.process_tree import ProcessTree
+from benchmarks.process_tree import TICKS_PER_S, ProcessTree, read
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -39,6 +39,11 @@ class Order:
     result: str
     # How long processes may outlive the command before they are told to end.
     linger_s: float
+    # The measured time begins when this file has so many lines; with no file at the start.
+    warm_file: str = ""
+    warm_lines: int = 0
+    # Servers that the command works with: what they have used by then is told, too.
+    watched: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,10 @@ class Result:
     cpu_s: float
     # The part of it that was seen in /proc only, as no parent waited for the process.
     unwaited_cpu_s: float
+    # What had been used when the command was warm; None where that was not asked, or never was.
+    warm_wall_s: float | None = None
+    warm_cpu_s: float | None = None
+    warm_watched_cpu_s: float | None = None
 
 
 class Reaper:
@@ -60,6 +69,7 @@ class Reaper:
         self._tree = ProcessTree(os.getpid())
         self._end_at: float | None = None
         self._signal = signal.SIGTERM
+        self._warm: tuple[float, float, float] | None = None
 
     def run(self) -> Result:
         """Run the command to its end, and wait for everybody it left behind."""
@@ -80,12 +90,27 @@ class Reaper:
             except ChildProcessError:
                 break
             self._tree.look()
+            self._look_whether_warm(now - started)
             if self._end_at is not None and now >= self._end_at:
                 self._end_all(now)
         self._tree.look()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         counted = usage.ru_utime + usage.ru_stime
-        return Result(exit_code, wall_s, counted + self._tree.lost_s, self._tree.lost_s)
+        lost_s = self._tree.lost_s
+        return Result(exit_code, wall_s, counted + lost_s, lost_s, *(self._warm or ()))
+
+    def _look_whether_warm(self, wall_s: float) -> None:
+        order = self._order
+        if self._warm is not None or not order.warm_file:
+            return
+        with suppress(OSError):
+            if Path(order.warm_file).read_bytes().count(b"\n") < order.warm_lines:
+                return
+            usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+            so_far = usage.ru_utime + usage.ru_stime + self._tree.running_s + self._tree.lost_s
+            servers = (read(pid) for pid in order.watched)
+            ticks = sum(server.cpu_ticks for server in servers if server is not None)
+            self._warm = (wall_s, so_far, ticks / TICKS_PER_S)
 
     def _spawn(self) -> int:
         order = self._order
@@ -116,7 +141,7 @@ class Reaper:
 def main() -> None:
     """Carry out the order in the first argument."""
     given = json.loads(sys.argv[1])
-    order = Order(**{**given, "argv": tuple(given["argv"])})
+    order = Order(**{**given, "argv": tuple(given["argv"]), "watched": tuple(given["watched"])})
     signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
     kernel = ctypes.CDLL(None)
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -44,7 +44,12 @@ FIGURES: Mapping[str, Callable[[Sample], float | None]] = {
     "elsewhere_cpu_s": lambda sample: sample.elsewhere_cpu_s,
     "rows_per_s": lambda sample: _rate(sample.rows, sample.wall_s),
     "rows_per_work_s": lambda sample: _rate(sample.rows, sample.work_s),
-    "rows_per_cpu_s": lambda sample: _rate(sample.rows, sample.cpu_s),
+    # The broker's part included: whoever makes it work less has done less.
+    "rows_per_cpu_s": lambda sample: _rate(sample.rows, sample.cpu_s + sample.broker_cpu_s),
+    # Per row, as one that is measured warm has fewer of them to show.
+    "wall_per_row": lambda sample: sample.wall_s / sample.rows,
+    "work_per_row": lambda sample: None if sample.work_s is None else sample.work_s / sample.rows,
+    "cpu_per_row": lambda sample: (sample.cpu_s + sample.broker_cpu_s) / sample.rows,
 }
 
 
@@ -84,9 +89,9 @@ def _line(name: str, benchmark: Benchmark, outcomes: Sequence[Outcome]) -> Line:
         rows_per_s=of("rows_per_s"),
         rows_per_work_s=of("rows_per_work_s"),
         rows_per_cpu_s=of("rows_per_cpu_s"),
-        wall_ratio=ratio("wall_s"),
-        work_ratio=ratio("work_s"),
-        cpu_ratio=ratio("cpu_s"),
+        wall_ratio=ratio("wall_per_row"),
+        work_ratio=ratio("work_per_row"),
+        cpu_ratio=ratio("cpu_per_row"),
         failures=sum(
             isinstance(outcome, Failure) and outcome.competitor == name for outcome in outcomes
         ),

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+import pytest
 
 from benchmarks.model import Benchmark, Competitor, Failure, Sample
 from benchmarks.report import Circumstances, as_json, as_markdown, write
@@ -60,7 +63,18 @@ OUTCOMES = (
 def test_ratios_are_taken_within_a_round() -> None:
     ours = summarize(CONTEST, OUTCOMES)[0]
     assert ours.wall_ratio is not None
-    assert (ours.wall_ratio.minimum, ours.wall_ratio.median, ours.wall_ratio.maximum) == (2, 2.5, 3)
+    found = (ours.wall_ratio.minimum, ours.wall_ratio.median, ours.wall_ratio.maximum)
+    assert found == pytest.approx((2, 2.5, 3))
+
+
+def test_ratios_are_per_row_and_count_the_broker() -> None:
+    half = replace(sample("ours", 0, 4.0), rows=500, broker_cpu_s=1.0)
+    ours = summarize(CONTEST, [half, sample("theirs", 0, 2.0)])[0]
+    assert ours.wall_ratio is not None
+    assert ours.cpu_ratio is not None
+    assert ours.wall_ratio.median == pytest.approx(4)
+    # (8 + 1) for 500 rows beside (4 + 0.5) for 1000
+    assert ours.cpu_ratio.median == pytest.approx(4)
 
 
 def test_work_that_one_side_does_not_tell_has_no_ratio() -> None:
@@ -74,7 +88,7 @@ def test_the_table_shows_every_competitor_in_its_role() -> None:
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in rows}) == 1
     assert rows[2].startswith("| ours | cold | 6.50 | 3.00 | 13.00 |")
-    assert rows[2].endswith("| 2.50 (2.00…3.00) | - | 2.50 (2.00…3.00) |")
+    assert rows[2].endswith("| 2.50 (2.00…3.00) | - | 2.37 (1.89…2.85) |")
     assert rows[3].startswith("| theirs (baseline) | warm |")
     assert rows[4].startswith("| *limit: wire* (1 failed) | cold | - |")
 
