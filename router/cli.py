@@ -21,6 +21,15 @@ config_option = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     help="The stream's file (kind: stream).",
 )
+# As --output elsewhere, which names an output here.
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How the counts are printed at the end.",
+)
 region_option = click.option(
     "--region", help="As the deployment of that name runs it (overrides in the file)."
 )
@@ -37,14 +46,7 @@ def router() -> None:
 @click.option("--output", "outputs", multiple=True, help="Only this output. [default: all]")
 @click.option("--region", help="Run the deployment of that name (overrides in the file).")
 @click.option("--once", is_flag=True, help="Route what is there now, then end.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How the counts are printed at the end.",
-)
+@format_option
 @workspace_option
 @log_option
 def start(
@@ -180,6 +182,92 @@ def audit(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path 
     found = auditing.audit(workspace, stream)
     click.echo(audit_report.as_json(found) if as_json else audit_report.as_text(found))
     return FAILED if found.findings else 0
+
+
+@router.group()
+def quarantine() -> None:
+    """Look at the bad records of a stream, and replay them once its configuration is mended."""
+
+
+@quarantine.command("list")
+@config_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="So many records, the newest ones, are shown one by one.",
+)
+@region_option
+@output_option
+@workspace_option
+@log_option
+def list_kept(
+    path: Path, limit: int, region: str | None, *, as_json: bool, workspace_dir: Path | None
+) -> None:
+    """List the bad records of a stream: how many and why, then the newest one by one.
+
+    Each with the place that it was read from, the stage at which it turned out to be bad, the
+    reason, its time, its size and its first bytes.
+
+    For example: `router quarantine list -c streams/playback.yaml --limit 5`
+    """
+    from headrace.log import configure_logging
+    from router import quarantine_report
+    from router.quarantine_list import listing
+
+    configure_logging()
+    workspace, stream = _loaded(path, workspace_dir, region)
+    found = listing(workspace, stream, limit)
+    click.echo(
+        quarantine_report.list_json(found) if as_json else quarantine_report.list_text(found)
+    )
+
+
+@quarantine.command("replay")
+@config_option
+@click.option("--output", "outputs", multiple=True, help="Only to this output. [default: all]")
+@click.option("--dry-run", is_flag=True, help="Say what would be sent; send and note nothing.")
+@region_option
+@format_option
+@workspace_option
+@log_option
+def replay_kept(
+    path: Path,
+    outputs: tuple[str, ...],
+    region: str | None,
+    *,
+    dry_run: bool,
+    form: str,
+    workspace_dir: Path | None,
+) -> None:
+    """Send the bad records that are good now, by the stream's present configuration.
+
+    Each record goes to the outputs that it failed for: all of them where it could not be read, one
+    where that output could not evaluate or write it. It carries the headers and the origin of the
+    record that it was. What is still bad stays, and the next replay looks at it again; what was
+    sent is not sent again. Ctrl-C ends after the records at hand.
+
+    For example: `router quarantine replay -c streams/playback.yaml --dry-run`
+    """
+    from headrace.log import configure_logging
+    from headrace.signals import Drain
+    from router import quarantine_report
+    from router.replay import Replay, Request
+    from router.replay_progress import shown_progress
+    from router.spark_given import evaluator
+
+    configure_logging()
+    workspace, stream = _loaded(path, workspace_dir, region)
+    replay = Replay(workspace, stream, Request(outputs, dry_run))
+    with (
+        Drain() as drain,
+        evaluator(workspace, stream) as by_spark,
+        shown_progress() as progress,
+    ):
+        report = replay.run(by_spark, drain, progress)
+    told = quarantine_report.replay_json if form == "json" else quarantine_report.replay_text
+    click.echo(told(report))
 
 
 def _loaded(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from headrace.records.arrow import to_rows
 from headrace.schema.spark import from_spark
@@ -16,7 +18,6 @@ from router.spark_tasks import OUT, decoded_batch, encoder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from headrace.records.rows import Row
@@ -38,8 +39,24 @@ def spark_outcomes(
     rows = spark.range(0, 1, 1, 1).mapInArrow(_giving(batch), from_arrow_schema(batch.schema))
     evaluated = rows.withColumn(OUT, evaluate(outlet)).select(OUT)
     written = from_spark(values_type(evaluated))
-    found = evaluated.toArrow().column(OUT).combine_chunks()
+    # As Arrow's own bytes: Spark's way back to Python minds a null where a field of it has none.
+    answer = StructType([StructField("found", BinaryType())])
+    told = evaluated.mapInArrow(_serialized, answer).collect()
+    found = pa.chunked_array([_batch(row["found"]).column(OUT) for row in told]).combine_chunks()
     return _outcomes(found, plan, outlet, written, [record for record, _ in good])
+
+
+def _serialized(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield pa.RecordBatch.from_pydict({"found": [sink.getvalue().to_pybytes()]})
+
+
+def _batch(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()
 
 
 def _giving(

@@ -28,7 +28,7 @@ class Quarantine:
     def add(self, message: Any, stage: str, reason: str, connector: str) -> None:  # noqa: ANN401 - a message of Kafka's client
         """Send a record as it came; the flush of its producer tells whether it arrived."""
         own = message.headers() or []
-        headers = [*own, *_headers(message, stage, reason, connector)]
+        headers = [*own, *headers_of_bad(message, stage, reason, connector)]
         _, timestamp_ms = message.timestamp()
         self.producer.produce_patiently(
             self.topic, message.value(), message.key(), headers, max(timestamp_ms, 0)
@@ -42,7 +42,8 @@ class Quarantine:
         )
 
 
-def _headers(message: Any, stage: str, reason: str, connector: str) -> Headers:  # noqa: ANN401 - as above
+def headers_of_bad(message: Any, stage: str, reason: str, connector: str) -> Headers:  # noqa: ANN401 - as above
+    """Return what Connect's headers say of a bad record."""
     texts = (
         (contract.QUARANTINE_TOPIC, message.topic()),
         (contract.QUARANTINE_PARTITION, str(message.partition())),

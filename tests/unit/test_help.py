@@ -24,7 +24,9 @@ print("loaded:", *(name for name in {heavy!r} if name in sys.modules))
 
 def commands() -> list[str]:
     names = [one.name for one in metadata.entry_points(group="headrace.commands")]
-    stages = ["router", "router start", "lake-writer", "lake-writer start"]
+    stages = [f"router {name}" for name in ("start", "show", "explain", "audit", "quarantine")]
+    stages += ["router", "router quarantine list", "router quarantine replay"]
+    stages += ["lake-writer", "lake-writer start"]
     stages += ["backfill", "backfill replay"]
     return ["headrace", *(f"headrace {name}" for name in sorted(names)), *stages]
 

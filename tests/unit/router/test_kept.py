@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace import contract
+from router.given import GivenRecord, Place
+from router.kept import MOST_REASONS, Kept, Summary, kept_of
+from router.quarantine_records import headers_of_bad
+
+ORIGINAL = GivenRecord(Place("raw", 2, 7), 1_700, b"\xff", b"k", (("a", b"\xfe"), ("a", None)))
+
+
+def quarantined(record: GivenRecord, reason: str = "why", connector: str = "events") -> GivenRecord:
+    own = headers_of_bad(record, "VALUE_CONVERTER", reason, connector)
+    headers = (*record.own_headers, *own)
+    return replace(record, place=Place("raw.quarantine", 0, 1), own_headers=headers)
+
+
+def test_the_original_comes_back() -> None:
+    kept = kept_of(quarantined(ORIGINAL))
+    assert kept is not None
+    assert kept.record == ORIGINAL
+    assert (kept.stage, kept.reason, kept.size) == ("VALUE_CONVERTER", "why", 2)
+
+
+def test_a_record_that_was_read_from_a_quarantine_keeps_its_own_headers() -> None:
+    first = quarantined(ORIGINAL, "first")
+    kept = kept_of(quarantined(first, "second"))
+    assert kept is not None
+    assert kept.reason == "second"
+    assert kept.record == first
+
+
+def test_a_record_that_nobody_quarantined_is_none() -> None:
+    assert kept_of(ORIGINAL) is None
+    no_number = ((contract.QUARANTINE_TOPIC, b"t"), (contract.QUARANTINE_PARTITION, b"x"))
+    assert kept_of(replace(ORIGINAL, own_headers=no_number)) is None
+
+
+def test_whose_record_it_is() -> None:
+    def of(connector: str) -> str | None:
+        kept = kept_of(quarantined(ORIGINAL, connector=connector))
+        assert kept is not None
+        return kept.outputs("events")
+
+    assert of("events") == ""
+    assert of("events.out") == "out"
+    assert [of("other"), of("other.out"), of("events."), of("")] == [None] * 4
+
+
+def test_a_summary_is_bounded() -> None:
+    summary = Summary()
+    kept = Kept(Place("q", 0, 0), "events", "stage", "", ORIGINAL)
+    for number in range(MOST_REASONS + 5):
+        summary.add(replace(kept, reason=str(number)))
+    summary.add(None)
+    assert (summary.records, summary.foreign) == (MOST_REASONS + 5, 1)
+    assert len(summary.reasons) == MOST_REASONS + 1
+    assert summary.reasons["stage", "other reasons"] == 5
