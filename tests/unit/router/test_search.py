@@ -64,6 +64,13 @@ def test_a_column_can_name_the_document(node: SearchServer) -> None:
     assert list(node.documents["events"]) == ['ü"\n', "k", "raw-0-3"]
 
 
+def test_an_origin_may_be_text(node: SearchServer) -> None:
+    producer = to(node)
+    producer.produce("events", b'{"id": 1}', None, headers=[(ORIGIN, "a/b-c/0/5/1700")])
+    assert producer.flush() == []
+    assert list(node.documents["events"]) == ["a/b-c-0-5"]
+
+
 def test_a_document_that_does_not_fit_is_refused_by_itself(node: SearchServer) -> None:
     producer = to(node)
     send(producer, range(-1, 3))
