@@ -145,7 +145,7 @@ ROUTER = Benchmark(
     competitors=(
         Competitor("headrace", "router start --once", "cold", headrace_router),
         Competitor(
-            "headrace, warm",
+            "headrace warm",
             "the same, from its second batch on",
             "warm",
             warm_router,
