@@ -20,14 +20,14 @@ from headrace.iceberg.offsets import offsets_of
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader, offset_of
+from headrace.landing.completeness import Completeness, completeness_property
+from headrace.landing.marks import Mark, Span, mark_property
 from headrace.records.hygiene import first_broken, rules
 from headrace.records.json_reader import JsonReader
 from headrace.records.rows import BadRecord
 from headrace.times import format_time_us
-from lake_writer.completeness import Completeness, completeness_property
 from lake_writer.findings import Findings, PartitionFindings
 from lake_writer.intervals import Runs, Tally
-from lake_writer.marks import Mark, Span, mark_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

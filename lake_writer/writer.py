@@ -19,13 +19,13 @@ from headrace.iceberg.spark_files import write_uncommitted
 from headrace.iceberg.tables import ensure_table, table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.spark import read_topics, write_topic
+from headrace.landing.commits import Batch, TableCommits
+from headrace.landing.completeness import Ends
+from headrace.landing.marks import Identity
 from headrace.locks import hold
 from headrace.quarantine import quarantine_records
 from headrace.records.raw import RAW_SCHEMA
 from headrace.streaming import Job, run_jobs
-from lake_writer.commits import Batch, TableCommits
-from lake_writer.completeness import Ends
-from lake_writer.marks import Identity
 from lake_writer.places import batch_ends, starting_places
 
 if TYPE_CHECKING:

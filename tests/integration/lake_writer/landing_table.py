@@ -17,10 +17,10 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from headrace import contract
 from headrace.contract import with_metadata
 from headrace.iceberg.data_files import parquet_data_file
+from headrace.landing.commits import Batch, TableCommits
+from headrace.landing.marks import Identity
 from headrace.schema.iceberg import to_iceberg
 from headrace.schema.model import Field, Primitive, Record
-from lake_writer.commits import Batch, TableCommits
-from lake_writer.marks import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -16,9 +16,9 @@ from headrace.errors import Terminal
 from headrace.iceberg.tables import ensure_table, table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import Record
+from headrace.landing.commits import Batch, TableCommits
+from headrace.landing.marks import Identity
 from lake_writer.audit import audit
-from lake_writer.commits import Batch, TableCommits
-from lake_writer.marks import Identity
 from tests.integration.lake_writer.landing_table import data_file, rows
 from tests.integration.pipelines import Pipelines
 

@@ -11,9 +11,9 @@ from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.manifests import MERGED_TOGETHER
-from lake_writer import commits as protocol
-from lake_writer.commits import LostRace, TableCommits
-from lake_writer.marks import SUMMARY, Identity
+from headrace.landing import commits as protocol
+from headrace.landing.commits import LostRace, TableCommits
+from headrace.landing.marks import SUMMARY, Identity
 from tests.integration.lake_writer.landing_table import TOPIC, LandingTable, rows
 
 if TYPE_CHECKING:

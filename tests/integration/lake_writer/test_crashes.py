@@ -12,11 +12,11 @@ from headrace.config.load import load_lake_table
 from headrace.errors import HeadraceError, Terminal
 from headrace.iceberg.spark_files import write_uncommitted
 from headrace.kafka.cluster import KafkaCluster
+from headrace.landing.commits import TableCommits
+from headrace.landing.completeness import completeness_property
 from headrace.signals import Drain
 from headrace.streaming import Job
 from lake_writer import writer as stage
-from lake_writer.commits import TableCommits
-from lake_writer.completeness import completeness_property
 from lake_writer.writer import LakeWriter, Landed
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event

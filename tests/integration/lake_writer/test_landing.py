@@ -12,8 +12,8 @@ from pyiceberg.conversions import from_bytes
 from headrace import contract
 from headrace.errors import HeadraceError, Terminal
 from headrace.kafka.sender import Record
+from headrace.landing.marks import SUMMARY, Mark, Span, mark_property
 from headrace.locks import AlreadyHeld, hold
-from lake_writer.marks import SUMMARY, Mark, Span, mark_property
 from lake_writer.writer import Landed
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
 

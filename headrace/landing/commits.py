@@ -24,8 +24,8 @@ from headrace.iceberg.append import (
     set_properties,
 )
 from headrace.iceberg.history import kept_snapshots, main_line, remove_let_go, to_let_go
-from lake_writer.completeness import Completeness, completeness_property
-from lake_writer.marks import SUMMARY, Identity, Mark, Told, following, mark_property, standing
+from headrace.landing.completeness import Completeness, completeness_property
+from headrace.landing.marks import SUMMARY, Identity, Mark, Told, following, mark_property, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

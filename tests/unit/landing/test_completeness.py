@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_writer.completeness import MOST_PENDING, Completeness, Ends
+from headrace.landing.completeness import MOST_PENDING, Completeness, Ends
 
 steps = st.lists(
     st.one_of(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import Terminal
-from lake_writer.marks import Identity, Mark, Span, Told, following, standing
+from headrace.landing.marks import Identity, Mark, Span, Told, following, standing
 
 ME = Identity("w", "topic", "host", 7, "2026-03-01T00:00:00.000Z")
 
