@@ -40,9 +40,10 @@ def keep(pipelines: Pipelines, topic: str, *stretches: Stretch) -> Path:
     """Write the ledger of the output `out`; return its file."""
     kafka = KafkaCluster(pipelines.workspace.cluster("fronting"))
     ledger = LedgerFile(stream_state(pipelines.workspace, topic).ledger("out"))
-    ledger.begin(Header(topic, "out", "fronting", topic, kafka.topic_id(topic)))
     first = Stretch(stretches[0].start, stretches[0].start, Counts())
-    for batch, stretch in enumerate([first, *stretches], start=BEGINNING):
+    header = Header(topic, "out", "fronting", topic, kafka.topic_id(topic))
+    ledger.begin(header, Entry(BEGINNING, now_text(), {0: first}))
+    for batch, stretch in enumerate(stretches):
         ledger.append(Entry(batch, now_text(), {0: stretch}))
     return ledger.path
 

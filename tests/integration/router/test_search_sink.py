@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from headrace import contract
 from router.ledger import Counts
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
 from tests.search_server import SearchServer
+from tests.unit.router.workspaces import invoke
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +35,8 @@ def test_a_stream_lands_in_an_index(
             "source": source | {"schema": "schemas/event.avsc"},
             "outputs": [{"name": "found", "filter": "id < 20", "sink": sink}],
         }
-        counts = pipelines.route(spark, pipelines.write(f"streams/{topic}.yaml", stream))
+        path = pipelines.write(f"streams/{topic}.yaml", stream)
+        counts = pipelines.route(spark, path)
     assert counts["found"] == Counts(32, written=20, filtered=10, quarantined=2)
     documents = node.documents["events"]
     assert sorted(one["id"] for one in documents.values()) == list(range(20))
@@ -45,3 +48,10 @@ def test_a_stream_lands_in_an_index(
     assert {one.header(contract.QUARANTINE_CONNECTOR) for one in kept} == {
         f"{topic}.found".encode()
     }
+    audit = invoke("audit", path, "-o", "json", workspace=workspace.root)
+    assert audit.return_value == 0
+    found, quarantine = json.loads(audit.stdout)["outputs"]
+    assert sum(one["written"] for one in found["partitions"]) == 20
+    # Refused by one output: its ledger tells of it, and not that of the quarantine.
+    assert sum(one["quarantined"] for one in found["partitions"]) == 2
+    assert sum(one["quarantined"] for one in quarantine["partitions"]) == 0
