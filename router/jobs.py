@@ -17,7 +17,7 @@ from router.compile import compile_outlet
 from router.groups import grouped
 from router.ledger_file import LedgerFile
 from router.member import Member
-from router.plan import QUARANTINE
+from router.plan import QUARANTINE, ToTable
 from router.planning import Planner
 from router.query import QuerySettings, RouterQuery
 from router.source import SourceTopic
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from router.groups import Group
     from router.ledger import Counts
     from router.plan import Outlet, RoutePlan
+    from router.query import Lane
 
 # Tasks at a time: one output's, waiting for its cluster, shall not keep the others' from running.
 MOST_TASKS: Final = 32
@@ -70,6 +71,11 @@ class StreamRouter:
         with ExitStack() as locks:
             names = self._held(plan, locks)
             members = {name: self._member(plan, name) for name in names}
+            source = self._source_topic(plan)
+            for member in members.values():
+                # Who is new has its place before queries are shared out by places.
+                if member.ledger.header is None:
+                    member.begin(source)
             queries = [self._query(plan, group, members) for group in self._groups(plan, members)]
             ended = supervise(
                 {query.name: lambda query=query: query.job(spark) for query in queries},  # type: ignore[misc]  # a default binds the loop's value
@@ -108,23 +114,37 @@ class StreamRouter:
         return grouped(direct, mine, self._stream.config.isolation, places)
 
     def _query(self, plan: RoutePlan, group: Group, members: Mapping[str, Member]) -> RouterQuery:
-        cluster = self._workspace.cluster(plan.source.cluster)
-        source = SourceTopic(
-            self._planner.kafka(cluster.name),
-            plan.source.topic,
-            self._stream.config.source.on_data_loss,
-        )
         settings = QuerySettings(
-            self._planner, plan, cluster, source, self._tasks(), self._stream.config.trigger
+            self._planner,
+            plan,
+            self._workspace.cluster(plan.source.cluster),
+            self._source_topic(plan),
+            self._tasks(),
+            self._stream.config.trigger,
         )
         mine = [members[name] for name in group.members]
         checkpoint = self._state.checkpoint(group.name)
         outlet = next((one for one in plan.outlets if one.name == group.name), None)
         if outlet is None or not is_alone(outlet, plan):
             return RouterQuery(settings, mine, checkpoint)
-        from router.spark_lane import route_by_spark  # noqa: PLC0415 - few streams need it
+        return RouterQuery(settings, mine, checkpoint, self._spark_lane(plan, outlet))
 
-        return RouterQuery(settings, mine, checkpoint, route_by_spark)
+    def _spark_lane(self, plan: RoutePlan, outlet: Outlet) -> Lane:
+        if isinstance(outlet.target, ToTable):
+            from router.table_lane import TableLane  # noqa: PLC0415 - few streams need it
+
+            writer = f"{plan.stream}.{outlet.name}"
+            return TableLane(self._workspace, outlet.target.sink, writer, plan.source.topic)
+        from router.spark_lane import route_by_spark  # noqa: PLC0415 - as above
+
+        return route_by_spark
+
+    def _source_topic(self, plan: RoutePlan) -> SourceTopic:
+        return SourceTopic(
+            self._planner.kafka(plan.source.cluster),
+            plan.source.topic,
+            self._stream.config.source.on_data_loss,
+        )
 
     def _member(self, plan: RoutePlan, name: str) -> Member:
         config = self._stream.config

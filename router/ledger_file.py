@@ -62,6 +62,7 @@ class LedgerFile:
         self.path = path
         self._is_ours = is_ours
         self._lines = 0
+        self._length = 0
         self.header: Header | None = None
         self.entries: list[Entry] = []
         if path.exists():
@@ -81,10 +82,14 @@ class LedgerFile:
     def append(self, entry: Entry) -> None:
         """Add a batch; when this returns, no crash can take it back."""
         checked(entry)
-        with self.path.open("ab") as file:
+        with self.path.open("r+b") as file:
+            # A line that an earlier try left unfinished, on a full disk, is written over.
+            file.truncate(self._length)
+            file.seek(self._length)
             file.write(_line(_entry_fields(entry)))
             file.flush()
             os.fsync(file.fileno())
+            self._length = file.tell()
         self.entries.append(entry)
         self._lines += 1
         if self._lines > 2 * KEPT_BATCHES:
@@ -111,6 +116,7 @@ class LedgerFile:
         finally:
             os.close(folder)
         self._lines = len(lines)
+        self._length = sum(map(len, lines))
 
     def _load(self) -> None:
         for number, fields in self._fields():
@@ -119,6 +125,8 @@ class LedgerFile:
             else:
                 self.entries.append(_entry(self.path, number, fields))
             self._lines = number
+        if not self.entries:
+            raise LedgerDamaged(self.path, 1, "it ends without saying where the output began")
 
     def _fields(self) -> Iterator[tuple[int, dict[str, Any]]]:
         data = self.path.read_bytes()
@@ -132,6 +140,7 @@ class LedgerFile:
                     self._cut(len(data) - len(line))
                 return
             yield number, _read(self.path, number, line)
+            self._length += len(line)
 
     def _cut(self, length: int) -> None:
         log.warning("cut off a torn line: its batch is done again", ledger=str(self.path))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from router.plan import Outlet
     from router.task import Done, Work
 
-_VALUES: Final = "values"
+VALUES: Final = "values"
 _KEY: Final = "key"
 
 
@@ -37,17 +37,21 @@ def route_by_spark(spark: SparkSession, works: Sequence[Work]) -> list[Done]:
     """Route ranges of offsets for one output."""
     plan = works[0].plan
     (outlet,) = plan.outlets
-    pickled = [pickle.dumps(one) for one in works]
-    tasks = spark.range(0, len(works), 1, len(works))
-    columns = from_arrow_schema(decoded_columns(plan.source.schema))
-    rows = tasks.mapInArrow(decode_batches(pickled), columns)
-    evaluated = rows.withColumn(OUT, evaluate(outlet))
+    evaluated = decoded_rows(spark, works).withColumn(OUT, evaluate(outlet))
     kept = [name for name in evaluated.columns if name.startswith("__") and name != METADATA]
     lane = evaluated.select(*kept)
     written = from_spark(values_type(lane))
     answer = StructType([StructField("done", BinaryType())])
     done = lane.mapInArrow(send_batches(pickle.dumps(plan), outlet.name, written), answer)
     return [pickle.loads(row["done"]) for row in done.collect()]  # noqa: S301 - our own tasks wrote it
+
+
+def decoded_rows(spark: SparkSession, works: Sequence[Work]) -> DataFrame:
+    """Return the decoded records of ranges of offsets; the bad ones with what is wrong."""
+    pickled = [pickle.dumps(one) for one in works]
+    tasks = spark.range(0, len(works), 1, len(works))
+    columns = from_arrow_schema(decoded_columns(works[0].plan.source.schema))
+    return tasks.mapInArrow(decode_batches(pickled), columns)
 
 
 def evaluate(outlet: Outlet) -> Column:
@@ -66,7 +70,7 @@ def evaluate(outlet: Outlet) -> Column:
         )
     column = getattr(outlet.target, "key_column", None)
     key = F.lit(None) if column is None else F.expr(named[column])
-    both = F.struct(values.alias(_VALUES), key.cast("string").cast("binary").alias(_KEY))
+    both = F.struct(values.alias(VALUES), key.cast("string").cast("binary").alias(_KEY))
     passed = F.when(F.col(BAD).isNull() & F.coalesce(passing, F.lit(False)), both)
     return tried(F.struct(passed.alias("passed")))
 
@@ -85,6 +89,6 @@ def tried(column: Column) -> Column:
 
 def values_type(lane: DataFrame) -> dict[str, object]:
     """Return the type that Spark found for an output's values, as its JSON has it."""
-    values = lane.select(f"{OUT}.passed.{_VALUES}").schema[0].dataType
+    values = lane.select(f"{OUT}.passed.{VALUES}").schema[0].dataType
     found: dict[str, object] = json.loads(values.json())
     return found

@@ -139,6 +139,27 @@ def _sent(plan: RoutePlan, name: str, written: Record, batches: Batches) -> Done
     return Done(sending.counts)
 
 
+def keep_failed(task: tuple[bytes, Sequence[tuple[int, int]]]) -> HeadraceError | None:
+    """Quarantine records on which the expressions of a plan's only output fail."""
+    pickled, places = task
+    plan: RoutePlan = pickle.loads(pickled)  # noqa: S301 - our driver wrote it
+    if plan.hygiene.on_bad_record != "quarantine":
+        return None
+    (outlet,) = plan.outlets
+    sending = Sending(plan, [])
+    reader = readers.take(plan.source.properties)
+    try:
+        for partition, offset in places:
+            _failed(sending, outlet, {"partition": partition, "offset": offset}, reader)
+        sending.flush(reader, lambda _: ())
+    except HeadraceError as problem:
+        sending.give_up()
+        return problem
+    finally:
+        readers.give_back(plan.source.properties, reader)
+    return None
+
+
 def _send_batch(
     sending: Sending, outlet: Outlet, written: Record, batch: pa.RecordBatch, reader: RangeReader
 ) -> dict[Sent, HeadersToSend]:

@@ -119,6 +119,8 @@ class Pipelines:
             "format": "json",
         }
         own = output.get("sink")
+        if isinstance(own, dict) and own.get("type", "kafka") != "kafka":
+            return dict(output)
         return {**output, "sink": {**sink, **(own if isinstance(own, dict) else {})}}
 
     def route(

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace import contract
+from headrace.iceberg.catalog import load_table
+from router.ledger import Counts
+from router.state import stream_state
+from tests.integration.pipelines import Pipelines, event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from headrace.config.workspace import Workspace
+
+
+BAD = b"\xff"
+
+
+@pytest.fixture
+def pipelines(workspace: Workspace) -> Pipelines:
+    return Pipelines(workspace)
+
+
+@pytest.fixture
+def topic(pipelines: Pipelines, unique: Callable[[str], str]) -> str:
+    name = unique("tabled")
+    pipelines.make_topic(name, partitions=2)
+    return name
+
+
+def test_an_output_that_is_a_table_has_each_record_once(
+    spark: SparkSession, pipelines: Pipelines, topic: str
+) -> None:
+    table = {"type": "iceberg", "catalog": "lake", "database": "routed", "table": topic}
+    output = {
+        "name": "lake",
+        "filter": "id <> 3",
+        "project": ["id", "upper(kind) AS kind", "10 div (id - 5) AS quotient"],
+        "sink": table,
+    }
+    pipelines.send(topic, [*(event(number) for number in range(10)), BAD])
+    stream = pipelines.stream(topic, [output])
+    counts = pipelines.route(spark, stream)["lake"]
+    # One that is filtered, one that divides by zero, one that is no record at all.
+    assert counts == Counts(11, written=8, filtered=1, quarantined=2)
+    kept = pipelines.seen(f"{topic}.quarantine", "fronting")
+    assert {one.value for one in kept} == {BAD, event(5)}
+    assert {one.header(contract.QUARANTINE_STAGE) for one in kept} == {
+        b"VALUE_CONVERTER",
+        b"TRANSFORMATION",
+    }
+    # A crash between the table's commit and the ledger: the batch is done again.
+    ledger = stream_state(pipelines.workspace, topic).ledger("lake")
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join(lines[:-1]))
+    pipelines.send(topic, [event(11)])
+    assert pipelines.route(spark, stream)["lake"].written == 9
+    rows = load_table(pipelines.workspace, f"lake.routed.{topic}").scan().to_arrow().to_pylist()
+    assert sorted(row["id"] for row in rows) == [0, 1, 2, 4, 6, 7, 8, 9, 11]
+    assert {row["kind"] for row in rows} == {"START"}
+    assert {row["__metadata__"]["topic"] for row in rows} == {topic}
