@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from headrace.errors import Terminal
-from router.ledger import Counts, Entry, Stretch, checked, positions, rolled_up
+from router.ledger import Counts, Entry, Stretch, checked, flaws, positions, rolled_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -99,6 +99,9 @@ class LedgerFile:
         if self.header is None:
             return
         old, kept = self.entries[:-KEPT_BATCHES], self.entries[-KEPT_BATCHES:]
+        if flaws(old) or any(one.lost for entry in old for one in entry.stretches.values()):
+            # What is missing would be lost sight of.
+            return
         self.entries = [rolled_up(old), *kept]
         lines = [_header_line(self.header), *(_line(_entry_fields(one)) for one in self.entries)]
         self._replace(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from headrace.errors import Terminal
+from headrace.errors import Terminal, Transient
 from headrace.kafka.bulk import BulkProducer, Producers, origin_of
 from headrace.kafka.ranges import Readers
 from router.ledger import Counts
@@ -94,7 +94,10 @@ class Sending:
         """
         while refused := self._flushed():
             unknown = [one for one in refused if not one.headers]
-            for one, headers in find(unknown) if unknown else ():
+            found = list(find(unknown)) if unknown else []
+            if len(found) != len(unknown):
+                raise Transient(f"a record was refused and not found again: {unknown[0].reason}")
+            for one, headers in found:
                 self._refused(one, headers, reader)
             for one in refused:
                 if one.headers:

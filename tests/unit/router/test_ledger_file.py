@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 HEADER = Header("playback", "starts", "fronting", "playback_raw", "id")
 
 
-def entry(batch: int) -> Entry:
+def entry(batch: int, lost: int = 0) -> Entry:
     counts = Counts(10, 4, 3, {"range": 1}, 2)
-    stretch = Stretch(batch * 12, batch * 12 + 12, counts, lost=1)
+    stretch = Stretch(batch * 12, batch * 12 + 12, counts, lost)
     return Entry(batch, "2026-01-05T00:00:00.000Z", {0: stretch})
 
 
@@ -86,6 +86,17 @@ def test_old_batches_are_rolled_up(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert read.positions == ledger.positions == {0: 360}
     assert sum((one.counts for one in read.entries), Counts()).read == 300
     assert read.entries[-4:] == [entry(26), entry(27), entry(28), entry(29)]
+
+
+def test_what_was_lost_stays_in_sight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_file, "KEPT_BATCHES", 4)
+    ledger = ledger_of(tmp_path / "ledger.jsonl", 2)
+    ledger.append(entry(2, lost=1))
+    for batch in range(3, 30):
+        ledger.append(entry(batch))
+    read = LedgerFile(ledger.path)
+    assert entry(2, lost=1) in read.entries
+    assert len(read.entries) == 30
 
 
 def test_a_batch_that_does_not_add_up_is_not_kept(tmp_path: Path) -> None:
