@@ -98,7 +98,7 @@ _SHAPES: Final[dict[Kind, tuple[str, ...]]] = {
         "{double} <=> {double}",
         "{int} in (1, 2, {int})",
         "{text} in ('a', 'start', '')",
-        "{text} not in ('a', null)",
+        "s0 not in ('a', null)",
         "{sure} between 'a' and {text}",
         "{operand} between {int} and {int}",
         "{text} like '%a_%'",
@@ -144,9 +144,10 @@ class Expressions:
         kind = self._random.choice(list(_SHAPES))
         return self._of(kind, self._random.choice((1, 2, 2, 3)))
 
-    def _of(self, kind: Kind, depth: int) -> str:
+    def _of(self, kind: Kind, depth: int, *, is_first: bool = False) -> str:
         if depth == 0 or self._random.random() < 0.1:
-            return self._leaf(kind)
+            # A column within each call: what is constant fails while Spark plans the query.
+            return self._column(kind) if is_first else self._leaf(kind)
         shapes = _SHAPES[kind]
         shape = self._random.choice(shapes if self._random.random() < 0.8 else _ANY)
         text = self._filled(shape, kind, depth)
@@ -156,16 +157,22 @@ class Expressions:
     def _filled(self, shape: str, kind: Kind, depth: int) -> str:
         """Return a shape with an expression at each of its places."""
         done = ""
+        chosen: set[str] = set()
         while "{" in shape:
             before, _, rest = shape.partition("{")
             hole, _, shape = rest.partition("}")
-            done += before + self._hole(hole, kind, depth)
+            # Spark's plan drops a choice between equal values, and a comparison of a value with
+            # itself, and with them the errors of what they are made of.
+            tries = (self._hole(hole, kind, depth, is_first=not done) for _ in range(200))
+            text = next(one for one in tries if one.strip("()") not in chosen)
+            chosen.add(text.strip("()"))
+            done += before + text
         return done + shape
 
-    def _hole(self, hole: str, kind: Kind, depth: int) -> str:
+    def _hole(self, hole: str, kind: Kind, depth: int, *, is_first: bool) -> str:
         match hole:
             case "X":
-                return self._of(kind, depth - 1)
+                return self._of(kind, depth - 1, is_first=is_first)
             case "column":
                 return self._random.choice(_COLUMNS[kind].split()[:2])
             case "operand":
@@ -173,12 +180,15 @@ class Expressions:
             case "sure":
                 return self._random.choice(("s", "s0", "e", "upper(s0)"))
             case "int" | "long" | "double" | "text" | "truth" | "moment" | "day":
-                return self._of(hole, depth - 1)
+                return self._of(hole, depth - 1, is_first=is_first)
         raise ValueError(hole)
+
+    def _column(self, kind: Kind) -> str:
+        return self._random.choice(_COLUMNS[kind].split())
 
     def _leaf(self, kind: Kind) -> str:
         if self._random.random() < 0.7:
-            return self._random.choice(_COLUMNS[kind].split())
+            return self._column(kind)
         pick = self._random.choice
         match kind:
             case "int":
@@ -191,7 +201,7 @@ class Expressions:
                 quoted = pick(TEXTS).replace("\\", "\\\\").replace("'", "\\'")
                 return f"'{quoted}'"
             case "truth":
-                return pick(("b", "b0", "s = 'start'"))
+                return pick(("s = 'start'", "i0 > 1", "l = 5", "d0 is null", "e <> 'stop'"))
             case "moment":
                 return pick(("TIMESTAMP '2024-02-29 10:11:12.5'", "tm"))
         return pick(("DATE '1582-10-15'", "date"))
