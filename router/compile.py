@@ -18,10 +18,10 @@ from headrace.expressions.lane.compile import (
 )
 from headrace.records.avro_writer import AvroWriter
 from headrace.records.codegen import function
+from headrace.records.decoding import decoding, region_of
 from headrace.records.json_writer import JsonWriter
 from headrace.records.rows import row_class
 from headrace.schema.model import Field, Primitive, Record
-from router.decode import decoding, region_of
 from router.plan import ToTable, ToTopic
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
     waits. `bad` gets (message, Broken), `failed` gets (which output, message, exception). It
     returns how many records each output was given.
     """
-    decoder = decoding(plan)
+    decoder = decoding(plan.source.format, plan.source.schema, plan.hygiene, plan.source.registry)
     encodings = _Encodings()
     each = [_steps(index, one, encodings) for index, one in enumerate(outlets)]
     numbers = range(len(outlets))

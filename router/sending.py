@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from headrace.errors import Terminal, Transient
 from headrace.kafka.bulk import BulkProducer, Producers, origin_of
+from headrace.kafka.quarantine import READING, WRITING, Quarantine
 from headrace.kafka.ranges import Readers
 from router.ledger import Counts
 from router.plan import ToSearch, ToTopic
-from router.quarantine_records import READING, WRITING, Quarantine
 from router.search import SearchProducer
 
 if TYPE_CHECKING:

@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from headrace.contract import METADATA, METADATA_RECORD
 from headrace.errors import HeadraceError
+from headrace.kafka.quarantine import EVALUATING
 from headrace.records.arrow import arrow_schema, to_columns, to_rows
 from headrace.records.avro_writer import AvroWriter
 from headrace.records.codegen import function
+from headrace.records.decoding import decoding, region_of
 from headrace.records.json_writer import JsonWriter
 from headrace.records.rows import attribute, row_class
 from router.compile import headers_of
-from router.decode import decoding, region_of
 from router.ledger import Counts
 from router.plan import ToTopic
-from router.quarantine_records import EVALUATING
 from router.sending import Sending, readers, sent_as, stops_at
 from router.task import Done, ranges_of
 
@@ -239,7 +239,7 @@ def encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
 
 def decoder(plan: RoutePlan) -> Callable[..., None]:
     """Return what takes (messages, number, now_ms, good, bad), and sorts the messages."""
-    half = decoding(plan)
+    half = decoding(plan.source.format, plan.source.schema, plan.hygiene, plan.source.registry)
     body = ["for m in messages:", *(f"    {line}" for line in half.lines)]
     body.append("    good.append((m, r))")
     arguments = ["messages", "number", "now_ms", "good", "bad"]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.errors import HeadraceError, Terminal
 from headrace.expressions.lane.compile import NotCompiled
+from headrace.kafka.quarantine import EVALUATING
 from headrace.kafka.ranges import offset_of
 from router.compile import compile_outlet, compile_route
 from router.ledger import Counts
 from router.plan import QUARANTINE
-from router.quarantine_records import EVALUATING
 from router.sending import Message, Sending, places_of, readers, sent_as
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from headrace.config.load import load_stream
 from headrace.errors import UsageError
 from headrace.kafka.bulk import BulkProducer, Way, properties_of
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.quarantine import EVALUATING, READING, Quarantine
 from headrace.locks import AlreadyHeld, hold
 from headrace.signals import Drain
 from router.explaining import explain
@@ -23,7 +24,6 @@ from router.given import GivenRecord, Place
 from router.outcomes import Passed
 from router.outcomes_spark import spark_outcomes
 from router.planning import Planner
-from router.quarantine_records import EVALUATING, READING, Quarantine
 from router.replay import Replay, Request
 from tests.integration.pipelines import Pipelines, event
 from tests.unit.router.workspaces import invoke

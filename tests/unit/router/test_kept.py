@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace import contract
+from headrace.kafka.quarantine import headers_of_bad
 from router.given import GivenRecord, Place
 from router.kept import MOST_REASONS, Kept, Summary, kept_of
-from router.quarantine_records import headers_of_bad
 
 ORIGINAL = GivenRecord(Place("raw", 2, 7), 1_700, b"\xff", b"k", (("a", b"\xfe"), ("a", None)))
 

@@ -6,7 +6,7 @@ Given as lines of a loop over messages `m`: what is bad goes to `bad` with the r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.contract import REGION_HEADER
 from headrace.errors import Terminal
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
     from headrace.config.hygiene import Hygiene
     from headrace.records.rows import Headers
-    from router.plan import RoutePlan
+    from headrace.registry.address import RegistryAddress
+    from headrace.schema.model import Record
+
+Format: TypeAlias = Literal["json", "avro", "raw"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,10 @@ class Decoding:
     names: dict[str, object]
 
 
-def decoding(plan: RoutePlan) -> Decoding:
-    """Return how a stream's records are decoded and checked."""
-    hygiene, schema = plan.hygiene, plan.source.schema
+def decoding(
+    form: Format, schema: Record, hygiene: Hygiene, registry: RegistryAddress | None
+) -> Decoding:
+    """Return how a stream's records are decoded and checked; Avro needs a registry."""
     names: dict[str, object] = {"BadRecord": BadRecord, "broken": broken_by(hygiene)}
     lines = ["value = m.value()"]
     limit = size_limit(hygiene)
@@ -54,7 +58,7 @@ def decoding(plan: RoutePlan) -> Decoding:
             f"if size > {limit}:",
             *_turned_away("too_large(size)"),
         ]
-    match plan.source.format:
+    match form:
         case "raw":
             names["read"] = row_class(schema)
             lines.append("row = read(m.key(), value)")
@@ -66,7 +70,7 @@ def decoding(plan: RoutePlan) -> Decoding:
             lines += ["try:", *(f"    {line}" for line in reader.lines)]
             lines += ["except UNREADABLE as problem:", *_turned_away("broken(problem)")]
         case "avro":
-            names["read"] = AvroReader(schema, _registry(plan))
+            names["read"] = AvroReader(schema, _client(registry))
             lines += ["try: row = read(value, m.headers())", "except BadRecord as problem:"]
             lines += _turned_away("broken(problem)")
     lines.append("r = row")
@@ -113,8 +117,7 @@ def region_of(headers: Headers | None, default: str | None) -> str | None:
     return default
 
 
-def _registry(plan: RoutePlan) -> Registry:
-    place = plan.source.registry
-    if place is None:
-        raise Terminal(f"stream {plan.stream} reads Avro and names no registry")
-    return Registry(place)
+def _client(registry: RegistryAddress | None) -> Registry:
+    if registry is None:
+        raise Terminal("records in Avro cannot be read without a registry of their schemas")
+    return Registry(registry)
