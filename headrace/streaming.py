@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]  # it ships no types
 
 from headrace.errors import HeadraceError, Terminal, Transient
 
@@ -73,12 +74,17 @@ class RunningJob:
         """The job's name."""
         return self._job.name
 
+    def begin_no_more(self) -> None:
+        """Let the batch at hand be the last."""
+        if self.active:
+            # One that ended by itself was not drained, and why is told.
+            self._draining = True
+
     def drain(self) -> None:
         """Let the batch at hand end and be committed, then stop."""
+        self.begin_no_more()
         if not self.active:
-            # It ended by itself, and why is told.
             return
-        self._draining = True
         with self._busy:
             commit = self._job.checkpoint / "commits" / str(self._last_batch)
             deadline = time.monotonic() + COMMIT_LIMIT_S
@@ -98,7 +104,7 @@ class RunningJob:
         problem = self._query.exception()
         if problem is None and self._failure is None:
             return None
-        return _explained(self._job.name, str(self._failure or problem))
+        return explained(self._job.name, self._failure or problem)
 
     def _refuse_if_draining(self) -> None:
         if self._draining:
@@ -129,6 +135,8 @@ def run_jobs(jobs: Sequence[Job], drain: Drain, *, once: bool) -> None:
     while any(job.active for job in running) and not drain.wait(CHECK_EVERY_S):
         _tell_ended(running, told)
     if drain.requested:
+        for job in running:
+            job.begin_no_more()
         for job in running:
             job.drain()
     failures = [failure for job in running if (failure := job.failure()) is not None]
@@ -166,7 +174,7 @@ def finish(query: StreamingQuery, name: str, drain: Drain, *, until_no_data: boo
             query.stop()
     problem = query.exception()
     if problem is not None and not drain.requested:
-        raise _explained(name, str(problem))
+        raise explained(name, problem)
     return rows
 
 
@@ -177,8 +185,13 @@ def _end_without_data(query: StreamingQuery) -> None:
         query.stop()
 
 
-def _explained(name: str, text: str) -> HeadraceError:
+def explained(name: str, problem: BaseException | None) -> HeadraceError:
     """Say in a sentence what ended a query, from the words of Spark and its connectors."""
+    if isinstance(problem, HeadraceError):
+        return problem
+    if isinstance(problem, (ConnectionError, Py4JNetworkError)):
+        return Terminal(f"{name} stopped: Spark's JVM ended", "its Spark log may tell why")
+    text = str(problem) or type(problem).__name__
     if "No space left on device" in text:
         return Terminal(f"{name} stopped: the disk is full", "free some space, start it again")
     if "Some data may have been lost" in text or "OffsetOutOfRange" in text:

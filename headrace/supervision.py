@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from headrace.errors import HeadraceError, Terminal
-from headrace.streaming import RunningJob
+from headrace.streaming import RunningJob, explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +44,8 @@ class Supervised:
         """Start it; what keeps it from starting is a failure like any other."""
         try:
             self.running = RunningJob(self.make(), once=once)
-        except HeadraceError as problem:
-            self._failed(problem, once=once)
+        except Exception as problem:  # noqa: BLE001 - what keeps one from starting ends no other
+            self._failed(explained(self.name, problem), once=once)
 
     def look(self, *, once: bool) -> None:
         """See whether it has ended, and decide what then."""
@@ -64,6 +64,11 @@ class Supervised:
             self.ended = True
         else:
             self._failed(problem, once=once)
+
+    def begin_no_more(self) -> None:
+        """Let the batch at hand be the last; others may still be at theirs."""
+        if self.running is not None:
+            self.running.begin_no_more()
 
     def drain(self) -> None:
         """Let the batch at hand end, and go no further."""
@@ -95,6 +100,8 @@ def supervise(
     while not all(job.ended for job in all_jobs) and not drain.wait(CHECK_EVERY_S):
         for job in all_jobs:
             job.look(once=once)
+    for job in all_jobs:
+        job.begin_no_more()
     for job in all_jobs:
         if not job.ended:
             job.drain()

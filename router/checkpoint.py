@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zlib
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,21 +12,24 @@ import structlog
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 VERSION = "v1"
+# How Hadoop's local files keep their checksums: a header, then four bytes for each piece.
+CHECKSUMS = b"crc\0" + (512).to_bytes(4, "big")
+PIECE_BYTES = 512
 log = structlog.get_logger(__name__)
 
 
 class CheckpointDamaged(Terminal):
     """A file of a checkpoint that cannot be read."""
 
-    def __init__(self, file: Path, why: str) -> None:
+    def __init__(self, checkpoint: Path, file: Path, why: str) -> None:
         self.file = file
         super().__init__(
             f"the checkpoint file {file} is damaged: {why}",
-            f"remove the folder {file.parent.parent}: the place of each output is in its ledger,"
+            f"remove the folder {checkpoint}: the place of each output is in its ledger,"
             " and it goes on from there",
         )
 
@@ -36,40 +40,82 @@ def batch_ends(checkpoint: Path, batch: int, topic: str) -> dict[int, int]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
         if lines[:1] != [VERSION] or len(lines) < 3:
-            raise CheckpointDamaged(file, f"it has {len(lines)} lines and no {VERSION}")
+            raise CheckpointDamaged(checkpoint, file, f"it has {len(lines)} lines and no {VERSION}")
         offsets = json.loads(lines[2])
         return {int(number): int(offset) for number, offset in offsets[topic].items()}
     except OSError as problem:
-        raise CheckpointDamaged(file, problem.strerror or "it cannot be read") from None
+        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
     except KeyError:
-        raise CheckpointDamaged(file, f"it is of another topic than {topic}") from None
+        raise CheckpointDamaged(checkpoint, file, f"it is of another topic than {topic}") from None
     except (ValueError, TypeError, AttributeError):
-        raise CheckpointDamaged(file, "it is no list of offsets") from None
+        raise CheckpointDamaged(checkpoint, file, "it is no list of offsets") from None
 
 
 def fit(checkpoint: Path, topic: str, places: Mapping[int, int]) -> None:
     """Make a checkpoint fit for members at these places, or begin it anew.
 
     The ledgers are what counts. A checkpoint that is ahead of one of them (its output is new, or
-    came from another query) would skip what the output still has to do.
+    came from another query) would skip what the output still has to do; one that lacks a file that
+    Spark goes on from is of no use. A damaged one is told: that is no matter of course.
     """
-    last = _newest(checkpoint / "offsets")
+    last, done = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits")
     if last is None:
         if checkpoint.exists():
             shutil.rmtree(checkpoint)
         return
+    for file in _read_by_spark(checkpoint, last, done):
+        _require_whole(checkpoint, file)
+    if _lacks_a_batch(checkpoint, last, done) or _is_ahead(checkpoint, topic, places, last, done):
+        log.info("a query begins a new checkpoint from the ledgers", checkpoint=str(checkpoint))
+        shutil.rmtree(checkpoint)
+
+
+def _read_by_spark(checkpoint: Path, last: int, done: int | None) -> Iterator[Path]:
+    """Yield what is there of the files that Spark reads when it goes on."""
+    batches = [checkpoint / "offsets" / str(number) for number in (last - 1, last)]
+    commits = [checkpoint / "commits" / str(done)]
+    sources = sorted((checkpoint / "sources").glob("*/[0-9]*"))
+    for file in (checkpoint / "metadata", *batches, *commits, *sources):
+        if file.exists():
+            yield file
+
+
+def _require_whole(checkpoint: Path, file: Path) -> None:
+    """Hold a file against the checksums that were written with it."""
+    try:
+        content = file.read_bytes()
+    except OSError as problem:
+        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+    if not content:
+        raise CheckpointDamaged(checkpoint, file, "it is empty")
+    kept = file.with_name(f".{file.name}.crc")
+    known = kept.read_bytes() if kept.exists() else b""
+    if known.startswith(CHECKSUMS) and known != CHECKSUMS + _checksums(content):
+        raise CheckpointDamaged(checkpoint, file, "its checksum is another")
+
+
+def _checksums(content: bytes) -> bytes:
+    pieces = (content[at : at + PIECE_BYTES] for at in range(0, len(content), PIECE_BYTES))
+    return b"".join(zlib.crc32(piece).to_bytes(4, "big") for piece in pieces)
+
+
+def _lacks_a_batch(checkpoint: Path, last: int, done: int | None) -> bool:
+    if done is not None and done > last:
+        return True
+    return last > 0 and not (checkpoint / "offsets" / str(last - 1)).exists()
+
+
+def _is_ahead(
+    checkpoint: Path, topic: str, places: Mapping[int, int], last: int, done: int | None
+) -> bool:
     # Both are read by Spark: that they can be is known before it starts.
     newest_ends = batch_ends(checkpoint, last, topic)
-    done = _newest(checkpoint / "commits")
     ends = newest_ends if done == last else None
     if ends is None and done is not None and (checkpoint / "offsets" / str(done)).exists():
         ends = batch_ends(checkpoint, done, topic)
-    ahead = ends is not None and any(
+    return ends is not None and any(
         ends.get(number, place) > place for number, place in places.items()
     )
-    if ahead:
-        log.info("a query begins a new checkpoint from the ledgers", checkpoint=str(checkpoint))
-        shutil.rmtree(checkpoint)
 
 
 def _newest(folder: Path) -> int | None:

@@ -116,7 +116,9 @@ class RouterQuery:
         starts: dict[str, dict[int, int]] = {}
         lost: dict[str, dict[int, int]] = {}
         for name, member in self._members.items():
-            begin = {number: member.places.get(number, earliest[number]) for number in ends}
+            places = member.places
+            # A partition that it does not know was made after it began: nothing of it was read.
+            begin = {number: places.get(number, 0) for number in ends}
             lost[name] = source.lost(name, begin, ends, earliest)
             starts[name] = {
                 number: at + lost[name].get(number, 0)

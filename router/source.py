@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import structlog
+
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.kafka.cluster import KafkaCluster
+
+log = structlog.get_logger(__name__)
 
 
 class TopicMadeAnew(Terminal):
@@ -81,14 +85,24 @@ class SourceTopic:
         Gap where the stream does not go on without them; Truncated where the topic went back.
         """
         gaps: dict[int, range] = {}
+        if any(ends.get(number, start) < start for number, start in starts.items()):
+            # A batch may also end before an output that is ahead of the others.
+            self._require_not_truncated(output, starts)
         for number, start in starts.items():
             end = ends.get(number, start)
-            if end < start:
-                raise Truncated(self.topic, output, number, start, end)
             first = earliest.get(number, start)
             if start < first:
                 gaps[number] = range(start, min(first, end))
         gaps = {number: gap for number, gap in gaps.items() if gap}
-        if gaps and self.on_data_loss == "fail":
-            raise Gap(self.topic, output, gaps)
+        if gaps:
+            gap = Gap(self.topic, output, gaps)
+            if self.on_data_loss == "fail":
+                raise gap
+            log.warning("goes on behind a gap", reason=gap.message)
         return {number: len(gap) for number, gap in gaps.items()}
+
+    def _require_not_truncated(self, output: str, starts: Mapping[int, int]) -> None:
+        for number, span in self.kafka.offsets(self.topic).items():
+            place = starts.get(number, span.stop)
+            if span.stop < place:
+                raise Truncated(self.topic, output, number, place, span.stop)

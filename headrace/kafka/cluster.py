@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
@@ -25,12 +26,14 @@ from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMi
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from headrace.config.workspace import Cluster
 
 METADATA_LIMIT_S = 10.0
 CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
+Answer = TypeVar("Answer")
 
 
 def answers(bootstrap_servers: str) -> bool:
@@ -62,20 +65,18 @@ class KafkaCluster:
         """Return the id that a topic was given when it was made; one made anew has another."""
         described = self._admin.describe_topics(TopicCollection([topic]))[topic]
         try:
-            return str(described.result(METADATA_LIMIT_S).topic_id)
+            return str(self._answer(described).topic_id)
         except KafkaException as problem:
-            if problem.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                self.require_topic(topic)
-            raise self._unreachable(problem) from None
+            raise self._unanswered(topic, problem) from None
 
     def largest_batch_bytes(self, topic: str) -> int:
         """Return how large a batch of records a topic takes (`max.message.bytes`)."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
         described = self._admin.describe_configs([resource])[resource]
         try:
-            return int(described.result(METADATA_LIMIT_S)["max.message.bytes"].value)
+            return int(self._answer(described)["max.message.bytes"].value)
         except KafkaException as problem:
-            raise self._unreachable(problem) from None
+            raise self._unanswered(topic, problem) from None
 
     def require_topic(self, topic: str) -> int:
         """Return a topic's number of partitions, or say which topics there are."""
@@ -97,7 +98,7 @@ class KafkaCluster:
         new = NewTopic(topic, partitions, -1, config=dict(settings or {}))
         future = self._admin.create_topics([new])[topic]
         try:
-            future.result(METADATA_LIMIT_S)
+            self._answer(future)
         except KafkaException as problem:
             # Somebody else created it in between: what was asked for is there.
             if problem.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
@@ -126,10 +127,13 @@ class KafkaCluster:
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic with all that is in it."""
-        self._admin.delete_topics([topic])[topic].result(METADATA_LIMIT_S)
+        self._answer(self._admin.delete_topics([topic])[topic])
 
     def offsets(self, topic: str) -> dict[int, range]:
-        """Return what each partition holds: from the first offset to before the next."""
+        """Return what each partition holds: from the first offset to before the next.
+
+        What stands behind the first transaction that is still open is not there yet.
+        """
         partitions = [TopicPartition(topic, number) for number in range(self.require_topic(topic))]
         first = self._list_offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
         following = self._list_offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # as above
@@ -173,14 +177,30 @@ class KafkaCluster:
     def _list_offsets(
         self, partitions: Sequence[TopicPartition], spec: OffsetSpec
     ) -> dict[int, int]:
-        asked = self._admin.list_offsets(dict.fromkeys(partitions, spec))
+        asked = self._admin.list_offsets(
+            dict.fromkeys(partitions, spec), isolation_level=IsolationLevel.READ_COMMITTED
+        )
         try:
-            return {
-                place.partition: future.result(METADATA_LIMIT_S).offset
-                for place, future in asked.items()
-            }
+            return {place.partition: self._answer(future).offset for place, future in asked.items()}
         except KafkaException as problem:
             raise self._unreachable(problem) from None
+
+    def _answer(self, future: Future[Answer]) -> Answer:
+        """Wait for an answer; what the cluster finds wrong with the question is a KafkaException."""
+        try:
+            return future.result(METADATA_LIMIT_S)
+        except TimeoutError:
+            reason = f"no answer within {METADATA_LIMIT_S:.0f} s"
+            raise ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason) from None
+
+    def _unanswered(self, topic: str, problem: KafkaException) -> HeadraceError:
+        """Return why a question about a topic has no answer: maybe there is no such topic."""
+        if problem.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            try:
+                self.require_topic(topic)
+            except HeadraceError as missing:
+                return missing
+        return self._unreachable(problem)
 
     def _unreachable(self, problem: KafkaException) -> ClusterUnreachable:
         reason = problem.args[0].str()
