@@ -127,6 +127,8 @@ def session_settings(
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.redaction.regex": MASKED,
+        # A query that waits for records asks Kafka ten times a second, not a hundred times.
+        "spark.sql.streaming.pollingDelay": "100ms",
         # What a run measured is in its progress: all of it is kept until the run has ended.
         "spark.sql.streaming.numRecentProgressUpdates": "100000",
         "spark.sql.redaction.options.regex": MASKED,

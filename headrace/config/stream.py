@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Literal
 
 from pydantic import Field
@@ -44,7 +45,10 @@ class Stream(Model):
     isolation: Literal["output", "stream"] = Field(
         default="output", description="One job per output, or one for the whole stream."
     )
-    trigger: Duration | None = Field(default=None, description="Time between batches.")
+    trigger: Duration = Field(
+        default=timedelta(seconds=1),
+        description="Time between batches. One that takes longer is followed at once.",
+    )
     overrides: Overrides = Field(default_factory=dict, description=OVERRIDES_DOC)
 
     @property
