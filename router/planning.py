@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
 # A header may be added to what the source took at its largest.
 QUARANTINE_MARGIN_BYTES: Final = 64 * 1024
+# How far from its clock a broker lets a record's time be; older ones have no such settings.
+TIMESTAMP_BOUNDS: Final = (
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+)
 log = structlog.get_logger(__name__)
 
 
@@ -67,10 +72,8 @@ class Planner:
         outlets = [one for one in plan.outlets if one.name in members]
         quarantine = plan.quarantine
         if quarantine is not None:
-            # A record that only just fitted into the source gets headers, and has to fit again.
-            room = self.kafka(plan.source.cluster).largest_batch_bytes(plan.source.topic)
-            settings = {"max.message.bytes": str(room + QUARANTINE_MARGIN_BYTES)}
-            quarantine = replace(quarantine, way=self._way(quarantine, settings))
+            taken = self.kafka(plan.source.cluster).settings(plan.source.topic)
+            quarantine = replace(quarantine, way=self._way(quarantine, as_taken(taken)))
         return replace(
             plan,
             id=uuid.uuid4().hex,
@@ -138,7 +141,8 @@ class Planner:
 
     def _quarantine(self, hygiene: Hygiene) -> ToTopic | None:
         place = hygiene.quarantine
-        return None if place is None else ToTopic(place.cluster, place.topic, "raw", None, "lz4")
+        # What only just fitted into the source may have been compressed as well as can be.
+        return None if place is None else ToTopic(place.cluster, place.topic, "raw", None, "zstd")
 
     def _with_way(self, outlet: Outlet, schema: Record) -> Outlet:
         target = outlet.target
@@ -159,6 +163,13 @@ class Planner:
         batch_bytes = min(LARGEST_BATCH_BYTES, kafka.largest_batch_bytes(target.topic))
         properties = self._workspace.cluster(target.cluster).client_properties()
         return Way(properties_of(properties), target.compression, batch_bytes)
+
+
+def as_taken(source: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a topic that takes whatever the source took, with more headers."""
+    room = int(source["max.message.bytes"]) + QUARANTINE_MARGIN_BYTES
+    bounds = {name: source[name] for name in TIMESTAMP_BOUNDS if name in source}
+    return {"max.message.bytes": str(room), "message.timestamp.type": "CreateTime", **bounds}
 
 
 def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record:

@@ -71,12 +71,17 @@ class KafkaCluster:
 
     def largest_batch_bytes(self, topic: str) -> int:
         """Return how large a batch of records a topic takes (`max.message.bytes`)."""
+        return int(self.settings(topic)["max.message.bytes"])
+
+    def settings(self, topic: str) -> dict[str, str]:
+        """Return a topic's settings, with the broker's where it has none of its own."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
         described = self._admin.describe_configs([resource])[resource]
         try:
-            return int(self._answer(described)["max.message.bytes"].value)
+            found = self._answer(described)
         except KafkaException as problem:
             raise self._unanswered(topic, problem) from None
+        return {name: one.value for name, one in found.items() if one.value is not None}
 
     def require_topic(self, topic: str) -> int:
         """Return a topic's number of partitions, or say which topics there are."""
