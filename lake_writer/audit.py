@@ -7,6 +7,7 @@ away; both are looked up before it is called missing.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,6 @@ import numpy as np
 import structlog
 
 from headrace import contract
-from headrace.config.hygiene import Hygiene, Required
 from headrace.errors import Terminal
 from headrace.iceberg.offsets import offsets_of
 from headrace.iceberg.tables import table_loader
@@ -22,21 +22,21 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader, offset_of
 from headrace.landing.completeness import Completeness, completeness_property
 from headrace.landing.marks import Mark, Span, mark_property
-from headrace.records.hygiene import first_broken, rules
-from headrace.records.json_reader import JsonReader
-from headrace.records.rows import BadRecord
 from headrace.times import format_time_us
+from lake_writer.columns import decoder
 from lake_writer.findings import Findings, PartitionFindings
 from lake_writer.intervals import Runs, Tally
+from lake_writer.plan import values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from confluent_kafka import Message
     from pyiceberg.table import Table
 
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace import Workspace
+    from lake_writer.columns import Bad
 
 TOLD_EVERY_ROWS: Final = 10_000_000
 log = structlog.get_logger(__name__)
@@ -119,7 +119,7 @@ class _Missing:
             return {}
         source = self._table.config.source
         turned_away = self._quarantined()
-        dropped = self._is_dropped()
+        dropped = self._dropped()
         lost = {
             number: Runs(
                 *(
@@ -136,9 +136,8 @@ class _Missing:
         try:
             for number, run in self._there(absent, turned_away):
                 for _, messages in reader.chunks(source.topic, {number: run}):
-                    for message in messages:
-                        if not dropped(message):
-                            lost[number].add(range(offset_of(message), offset_of(message) + 1))
+                    for offset in {offset_of(one) for one in messages} - dropped(messages):
+                        lost[number].add(range(offset, offset + 1))
         finally:
             reader.close()
         return lost
@@ -176,19 +175,15 @@ class _Missing:
                 found[number].add(range(offset, offset + 1))
         return found
 
-    def _is_dropped(self) -> Callable[[Message], bool]:
-        """Return what tells whether a record is dropped as a bad one: it is decoded again."""
-        config, schema = self._table.config, self._table.schema
-        if config.hygiene.on_bad_record != "drop" or schema is None:
-            return lambda _message: False
-        required = Hygiene(required=Required(columns=config.hygiene.required))
-        read, broken = JsonReader(schema), first_broken(rules(required, schema))
+    def _dropped(self) -> Callable[[Sequence[Message]], set[int]]:
+        """Return what tells which records are dropped as bad ones: they are decoded again."""
+        if self._table.config.hygiene.on_bad_record != "drop":
+            return lambda _messages: set()
+        decode = decoder(values_of(self._workspace, self._table), None)
 
-        def is_bad(message: Message) -> bool:
-            at_ms = message.timestamp()[1]
-            try:
-                return broken(read(message.value()), at_ms, at_ms) is not None
-            except BadRecord:
-                return True
+        def among(messages: Sequence[Message]) -> set[int]:
+            bad: list[Bad] = []
+            decode(messages, time.time_ns() // 1_000_000, [], [], [], [], bad)
+            return {offset_of(message) for message, _ in bad}
 
-        return is_bad
+        return among

@@ -9,30 +9,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
-from pyspark.sql import Observation
-from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from headrace.contract import INGESTION_TS, METADATA
-from headrace.errors import Terminal
-from headrace.formats.decode import ERROR, RAW, add_hygiene, decode
-from headrace.iceberg.spark_files import write_uncommitted
+from headrace.iceberg.append import remove_quietly
+from headrace.iceberg.table_files import place_of
 from headrace.iceberg.tables import ensure_table, table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.spark import read_topics, write_topic
+from headrace.kafka.spark import read_topics
 from headrace.landing.commits import Batch, TableCommits
 from headrace.landing.completeness import Ends
 from headrace.landing.marks import Identity
 from headrace.locks import hold
-from headrace.quarantine import quarantine_records
-from headrace.records.raw import RAW_SCHEMA
 from headrace.streaming import Job, run_jobs
 from lake_writer.places import batch_ends, starting_places
+from lake_writer.plan import landing_plan, values_of
+from lake_writer.slices import ASSUMED_BYTES, slices, tasks_for
+from lake_writer.task import Work, Written, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pyiceberg.manifest import DataFile
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.config.load import LoadedLakeTable
@@ -40,7 +36,6 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 log = structlog.get_logger(__name__)
-BAD = "bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +53,32 @@ class LakeWriter:
 
     def __init__(self, workspace: Workspace, table: LoadedLakeTable) -> None:
         self._workspace = workspace
+        self._table = table
         self._config = table.config
-        self._schema = table.schema or RAW_SCHEMA
-        self._decoded_schema = table.schema
         self._kafka = KafkaCluster(workspace.cluster(self._config.source.cluster))
         self._state = workspace.state_dir / "lake_writer" / self._config.name
+        self._load = table_loader(workspace, self._config.table.identifier)
         self._commits = TableCommits(
-            table_loader(workspace, self._config.table.identifier),
+            self._load,
             self._config.table.identifier,
             Identity.of_this_process(self._config.name, self._config.source.topic),
         )
+        self._values = values_of(workspace, table)
         self._starts: Mapping[int, int] = {}
+        self._record_bytes: float = ASSUMED_BYTES
         self._landed = Landed()
 
     def prepare(self) -> None:
-        """Check the topic, and make table and quarantine where they are missing."""
+        """Check the topic, and make the table where it is missing."""
         self._kafka.require_topic(self._config.source.topic)
-        quarantine = self._config.quarantine
-        if quarantine is not None:
-            KafkaCluster(self._workspace.cluster(quarantine.cluster)).ensure_topic(quarantine.topic)
-        ensure_table(self._workspace, self._config.table, self._schema)
+        ensure_table(self._workspace, self._config.table, self._values.schema)
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Landed:
         """Run until everything there is now has landed, or until asked to drain."""
         source, batch = self._config.source, self._config.batch
         what = f"lake writer {self._config.name}"
         with hold(self._state / "lock", what, "stop that one first"):
+            self._plan = landing_plan(self._workspace, self._table, self._values)
             self._resume()
             starts = json.dumps({source.topic: self._starts})
             cluster = self._workspace.cluster(source.cluster)
@@ -125,17 +120,34 @@ class LakeWriter:
             # Without a checkpoint Spark begins with a batch of nothing.
             self._commits.confirm()
             return
-        decoded = self._decode(batch)
-        counted = Observation()
-        # Counted on the way: another pass would fetch and decode everything again.
-        good = decoded.observe(counted, F.count_if(F.col(ERROR).isNotNull()).alias(BAD))
-        files = self._write(good.filter(F.col(ERROR).isNull()).drop(RAW, ERROR))
-        bad = int(counted.get[BAD])
-        if bad:
-            self._turn_away_bad(decoded)
+        ranges = {number: range(starts[number], end) for number, end in ends.items()}
+        written = self._write(batch.sparkSession, ranges)
+        files = [file for one in written for file in one.files]
         self._commits.commit(Batch(files, starts, ends))
         self._starts = {**starts, **ends}
-        rows = sum(file.record_count for file in files)
+        self._count(batch_id, written)
+
+    def _write(self, spark: SparkSession, ranges: Mapping[int, range]) -> list[Written]:
+        """Let tasks write a batch's files; the DataFrame of Spark's own is never read."""
+        records = sum(map(len, ranges.values()))
+        cores = spark.sparkContext.defaultParallelism
+        table = self._load()
+        place = place_of(table, self._config.table.target_file_size)
+        number = tasks_for(records, self._record_bytes, cores)
+        works = [Work(self._plan, place, part) for part in slices(ranges, number)]
+        written = write_files(spark, works)
+        problems = [one.problem for one in written if one.problem is not None]
+        if problems:
+            # Certainly nobody's: no commit has heard of them.
+            remove_quietly(table, [file.file_path for one in written for file in one.files])
+            raise problems[0]
+        return written
+
+    def _count(self, batch_id: int, written: Sequence[Written]) -> None:
+        rows = sum(file.record_count for one in written for file in one.files)
+        records, bad = (sum(one.records for one in written), sum(one.bad for one in written))
+        if records:
+            self._record_bytes = sum(one.bytes for one in written) / records
         dropped = bad if self._config.quarantine is None else 0
         self._landed = Landed(
             self._landed.commits + 1,
@@ -144,36 +156,3 @@ class LakeWriter:
             self._landed.dropped + dropped,
         )
         log.info("batch landed", batch=batch_id, rows=rows, bad=bad)
-
-    def _decode(self, batch: DataFrame) -> DataFrame:
-        source = self._config.source
-        region = self._workspace.cluster(source.cluster).region
-        decoded = decode(batch, self._decoded_schema, source.format, region)
-        return add_hygiene(decoded, self._config.hygiene)
-
-    def _turn_away_bad(self, decoded: DataFrame) -> None:
-        quarantine = self._config.quarantine
-        if quarantine is not None:
-            # Bad records first, the commit after: a crash repeats them, and loses none.
-            records = quarantine_records(decoded, self._config.name)
-            write_topic(records, self._workspace.cluster(quarantine.cluster), quarantine.topic)
-        elif self._config.hygiene.on_bad_record == "fail":
-            bad = decoded.filter(F.col(ERROR).isNotNull())
-            first = bad.select(f"{RAW}.topic", f"{RAW}.partition", f"{RAW}.offset", ERROR).head()
-            place = f"{first[0]}-{first[1]} @ {first[2]}: {first[3]}" if first else ""
-            raise Terminal(
-                f"lake writer {self._config.name} stops at a bad record: {place}",
-                "mend or skip it, or choose on_bad_record: quarantine",
-            )
-
-    def _write(self, rows: DataFrame) -> list[DataFile]:
-        # Iceberg's own sort needs a shuffle; within a task the rows are sorted where they are.
-        sorted_rows = rows.sortWithinPartitions(
-            F.col(INGESTION_TS), F.col(f"{METADATA}.partition"), F.col(f"{METADATA}.offset")
-        )
-        options = {"fanout-enabled": "true", "use-table-distribution-and-ordering": "false"}
-        return write_uncommitted(sorted_rows, _quoted(self._config.table.identifier), options)
-
-
-def _quoted(name: str) -> str:
-    return ".".join(f"`{part}`" for part in name.split("."))

@@ -18,7 +18,6 @@ from headrace.formats.json_types import field_value, json_struct
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from headrace.config.hygiene import Hygiene, LakeHygiene
     from headrace.schema.model import Record
 
 RAW: Final = "__raw__"
@@ -71,21 +70,6 @@ def metadata_column(region: str | None) -> Column:
         F.col(f"{RAW}.offset").alias("offset"),
         F.coalesce(named, F.lit(region).cast("string")).alias("region"),
     )
-
-
-def add_hygiene(decoded: DataFrame, hygiene: Hygiene | LakeHygiene) -> DataFrame:
-    """Name also what is not as the stream wants its records."""
-    problems = [F.col(ERROR)]
-    problems += [
-        F.when(F.col(column).isNull(), F.lit(f"{column} is required and missing"))
-        for column in hygiene.required_columns
-    ]
-    if hygiene.future_skew is not None:
-        ahead = F.unix_seconds(F.col(f"{RAW}.timestamp")) - F.unix_seconds(F.current_timestamp())
-        limit_s = int(hygiene.future_skew.total_seconds())
-        text = F.lit(f"its timestamp is more than {limit_s} s ahead of the clock")
-        problems.append(F.when(ahead > limit_s, text))
-    return decoded.withColumn(ERROR, F.coalesce(*problems))
 
 
 def _parse_json(schema: Record) -> Column:

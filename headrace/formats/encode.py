@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from headrace.contract import REGION_HEADER
 from headrace.errors import Terminal
-from headrace.formats.decode import RAW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,25 +38,3 @@ def encode_key(column: str | None) -> Column:
     if column is None:
         return F.lit(None).cast("binary")
     return F.col(f"`{column}`").cast("string").cast("binary")
-
-
-def region_header(region: str | None) -> Column:
-    """Return the header that says a cluster's region, for the records that do not say theirs."""
-    named = F.exists(F.col(f"{RAW}.headers"), lambda header: header["key"] == F.lit(REGION_HEADER))
-    ours = F.struct(F.lit(REGION_HEADER).alias("key"), F.lit(region).cast("binary").alias("value"))
-    none = F.array().cast("array<struct<key:string,value:binary>>")
-    if region is None:
-        return none
-    return F.when(F.coalesce(named, F.expr("false")), none).otherwise(F.array(ours))
-
-
-def with_headers(more: Sequence[tuple[str, Column]]) -> Column:
-    """Return a record's own headers, then ours: Kafka allows a name more than once."""
-    ours = F.array(
-        *(
-            F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value"))
-            for name, value in more
-        )
-    )
-    own = F.col(f"{RAW}.headers")
-    return F.when(own.isNull(), ours).otherwise(F.concat(own, ours))

@@ -23,15 +23,20 @@ from headrace.contract import TABLE_PROPERTIES
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.typedef import Record
 
 _COLUMN = "write.metadata.metrics.column."
 
 
 def parquet_data_file(
-    metadata: TableMetadata, place: str, size_bytes: int, footer: pq.FileMetaData
+    metadata: TableMetadata,
+    place: str,
+    size_bytes: int,
+    footer: pq.FileMetaData,
+    partition: Record,
 ) -> DataFile:
     """Describe a file of the table's current schema and partition spec; one partition a file."""
-    schema, spec = metadata.schema(), metadata.spec()
+    schema = metadata.schema()
     plan = compute_statistics_plan(schema, metadata.properties)
     for name in TABLE_PROPERTIES:
         number = schema.find_field(name.removeprefix(_COLUMN)).field_id
@@ -43,12 +48,12 @@ def parquet_data_file(
         content=DataFileContent.DATA,
         file_path=place,
         file_format=FileFormat.PARQUET,
-        partition=found.partition(spec, schema),
+        partition=partition,
         file_size_in_bytes=size_bytes,
         sort_order_id=None,
         equality_ids=None,
         key_metadata=None,
         **found.to_serialized_dict(),
     )
-    file.spec_id = spec.spec_id
+    file.spec_id = metadata.default_spec_id
     return file

@@ -1,4 +1,4 @@
-"""Kafka as Spark reads and writes it: the options, made from a cluster of the workspace."""
+"""Kafka as Spark reads it: the options, made from a cluster of the workspace."""
 
 from __future__ import annotations
 
@@ -43,19 +43,3 @@ def read_topics(
         .option("failOnDataLoss", "true")
     )
     return reader.options(**more).load()
-
-
-def write_topic(records: DataFrame, cluster: Cluster, topic: str) -> None:
-    """Write a batch of key, value and headers to one topic, acknowledged by all replicas."""
-    (
-        records.write.format("kafka")
-        .options(**spark_options(cluster))
-        .option("kafka.acks", "all")
-        .option("kafka.compression.type", "lz4")
-        .option("kafka.linger.ms", "20")
-        .option("kafka.batch.size", str(256 * 1024))
-        .option("includeHeaders", "true")
-        .option("topic", topic)
-        .mode("append")
-        .save()
-    )

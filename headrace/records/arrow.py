@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types as is_
 
+from headrace.records.codegen import function
 from headrace.records.rows import Row, Value, attribute, row_class
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.model import Array, Map, Record
@@ -31,6 +33,36 @@ def to_columns(rows: Sequence[Row | None], record: Record) -> list[pa.Array]:
             zip(record.fields, arrow_schema(record), strict=True)
         )
     ]
+
+
+def column_maker(record: Record, columns: pa.Schema) -> Callable[[Sequence[Row]], list[pa.Array]]:
+    """Return what makes columns of rows, by their names; one that a record has no field for is null.
+
+    The columns' types may be wider than the record's.
+    """
+    numbers = {field.name: number for number, field in enumerate(record.fields)}
+    names: dict[str, object] = {"array": pa.array, "nulls": pa.nulls}
+    made: list[str] = []
+    for at, column in enumerate(columns):
+        number = numbers.get(column.name)
+        names[f"t{at}"] = column.type
+        if number is None:
+            made.append(f"nulls(len(rows), t{at}),")
+            continue
+        value = f"r.{attribute(number)}"
+        shown = _shown(record.fields[number].type)
+        if shown is not None:
+            names[f"shown{at}"] = shown
+            value = f"None if (v := {value}) is None else shown{at}(v)"
+        made.append(f"array([{value} for r in rows], t{at}),")
+    return function("columns", ["rows"], ["return [", *made, "]"], names)
+
+
+def column_at(rows: pa.Table, path: str) -> pa.ChunkedArray:
+    """Return a column of a table, or one inside its structs, by its dotted name."""
+    first, *inside = path.split(".")
+    column = rows.column(first)
+    return pc.struct_field(column, inside) if inside else column
 
 
 def to_rows(struct: pa.StructArray, record: Record) -> list[Row | None]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.typedef import Record as Unpartitioned
 
 from headrace import contract
 from headrace.contract import with_metadata
@@ -125,7 +126,9 @@ def data_file(table: Table, topic: str, partition: int, offsets: Iterable[int]) 
     place.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(rows(table, topic, partition, offsets), place)
     footer = pq.read_metadata(place)
-    return parquet_data_file(table.metadata, place.as_uri(), place.stat().st_size, footer)
+    return parquet_data_file(
+        table.metadata, place.as_uri(), place.stat().st_size, footer, Unpartitioned()
+    )
 
 
 def rows(table: Table, topic: str, partition: int, offsets: Iterable[int]) -> pa.Table:

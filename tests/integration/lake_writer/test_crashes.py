@@ -10,13 +10,13 @@ import pytest
 
 from headrace.config.load import load_lake_table
 from headrace.errors import HeadraceError, Terminal
-from headrace.iceberg.spark_files import write_uncommitted
 from headrace.kafka.cluster import KafkaCluster
 from headrace.landing.commits import TableCommits
 from headrace.landing.completeness import completeness_property
 from headrace.signals import Drain
 from headrace.streaming import Job
 from lake_writer import writer as stage
+from lake_writer.task import write_files
 from lake_writer.writer import LakeWriter, Landed
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
@@ -60,7 +60,7 @@ def in_topic(pipelines: Pipelines, name: str) -> list[tuple[int, int]]:
     return [(one.partition, one.offset) for one in pipelines.seen(name, "fronting")]
 
 
-@pytest.mark.parametrize("step", ["files written", "bad records sent", "table committed"])
+@pytest.mark.parametrize("step", ["files written", "table committed"])
 def test_a_crash_between_two_steps(
     spark: SparkSession,
     pipelines: Pipelines,
@@ -70,8 +70,7 @@ def test_a_crash_between_two_steps(
     step: str,
 ) -> None:
     target, attribute = {
-        "files written": (stage, "write_uncommitted"),
-        "bad records sent": (stage, "write_topic"),
+        "files written": (stage, "write_files"),
         "table committed": (TableCommits, "commit"),
     }[step]
     whole = getattr(target, attribute)
@@ -152,7 +151,7 @@ def test_another_machine_lands_in_the_middle_of_a_batch(
     path = pipelines.table(name, name)
     pipelines.send(name, map(event, range(30)))
     elsewhere = Pipelines(replace(pipelines.workspace, state_dir=tmp_path))
-    whole = write_uncommitted
+    whole = write_files
     other = LakeWriter(elsewhere.workspace, load_lake_table(path, elsewhere.workspace))
     other.prepare()
 
@@ -164,7 +163,7 @@ def test_another_machine_lands_in_the_middle_of_a_batch(
         other.run(spark, Drain(), once=True)
         return files
 
-    monkeypatch.setattr(stage, "write_uncommitted", overtaken)
+    monkeypatch.setattr(stage, "write_files", overtaken)
     with pytest.raises(Terminal, match=rf"stops: {name} on .* has committed to lake.tv.{name}"):
         pipelines.land(spark, path)
     assert places(load()) == in_topic(pipelines, name)

@@ -219,12 +219,12 @@ LISTS = {
 }
 POISON: dict[bytes | None, bytes] = {
     None: b"the record has no value",
-    b"": b"not a JSON object",
+    b"": b"not a JSON object: Input data was truncated",
     b"\xff": b"the value is not UTF-8",
-    b'{"words":null,"points":[]}': b"words is missing",
-    # The table's lists hold no null: Iceberg would end the whole batch at one.
-    b'{"words":["a",null],"points":[]}': b"words has an item that is no string",
-    b'{"words":[],"points":[{}]}': b"points has an item that is no record",
+    b'{"words":null,"points":[]}': b"words: expected array, got null",
+    # The table's lists hold no null.
+    b'{"words":["a",null],"points":[]}': b"words[1]: expected str, got null",
+    b'{"words":[],"points":[{}]}': b"points[0].x is missing",
 }
 
 
@@ -232,13 +232,17 @@ def test_poison_goes_to_the_quarantine_and_the_rest_lands(
     spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
 ) -> None:
     good = b'{"words":["a"],"points":[{"x":1}]}'
-    pipelines.send(name, [Record(value, b"k") for value in (good, *POISON, good)])
+    own = (("trace", b"\xfe"), ("trace", None))
+    pipelines.send(name, [Record(value, b"k", own, T0_MS) for value in (good, *POISON, good)])
     path = pipelines.table(name, name, LISTS)
     assert pipelines.land(spark, path) == Landed(commits=1, rows=2, quarantined=len(POISON))
     assert [row["points"] for row in rows(load())] == [[{"x": 1, "unit": "m"}]] * 2
     kept = pipelines.seen(f"{name}.quarantine", "fronting")
     assert {one.value: one.header(contract.QUARANTINE_EXCEPTION_MESSAGE) for one in kept} == POISON
     assert {one.key for one in kept} == {b"k"}
+    assert {one.headers[:2] for one in kept} == {own}
+    # Its own time: what is replayed from a quarantine lands where it belongs.
+    assert {one.timestamp_ms for one in kept} == {T0_MS}
     # A batch of nothing but poison is a commit too: what it read is not read again.
     pipelines.send(name, [Record(b"[]", b"k")])
     assert pipelines.land(spark, path) == Landed(commits=1, quarantined=1)

@@ -1,0 +1,99 @@
+"""Records of one partition as columns: decoded, checked, and with `__metadata__`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.contract import METADATA
+from headrace.records.arrow import column_maker
+from headrace.records.codegen import function
+from headrace.records.decoding import decoding, region_of
+from headrace.records.hygiene import Broken
+from headrace.records.times import in_our_years
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.records.rows import Row
+    from lake_writer.plan import LandingPlan, Values
+
+# A message of the client, whose package only headrace.kafka imports.
+Message: TypeAlias = Any
+Bad: TypeAlias = "tuple[Message, Broken]"
+
+BEYOND: Final = "its timestamp lies beyond the years 0001 to 9999"
+_ARGUMENTS: Final = ("messages", "now_ms", "rows", "at_ms", "offsets", "regions", "bad")
+
+
+class Columns:
+    """Makes record batches with the columns of a table's files."""
+
+    def __init__(self, plan: LandingPlan, columns: pa.Schema) -> None:
+        self._columns = columns
+        own = pa.schema([one for one in columns if one.name != METADATA])
+        self._make = column_maker(plan.values.schema, own)
+        self._metadata: pa.StructType = columns.field(METADATA).type
+        self._metadata_at = columns.get_field_index(METADATA)
+        self._topic = plan.topic
+        self._decode = decoder(plan.values, plan.region)
+
+    def __call__(
+        self, messages: Sequence[Message], partition: int
+    ) -> tuple[pa.RecordBatch, int, list[Bad]]:
+        """Return the good records, the newest time among them in microseconds, and the bad ones."""
+        rows: list[Row] = []
+        at_ms: list[int] = []
+        offsets: list[int] = []
+        regions: list[str | None] = []
+        bad: list[Bad] = []
+        now_ms = time.time_ns() // 1_000_000
+        self._decode(messages, now_ms, rows, at_ms, offsets, regions, bad)
+        times_us = np.array(at_ms, np.int64) * 1000
+        given = {
+            "kafka_ingestion_ts": pa.array(times_us),
+            "topic": pa.repeat(self._topic, len(rows)),
+            "partition": pa.repeat(partition, len(rows)),
+            "offset": pa.array(offsets, pa.int64()),
+            "region": pa.array(regions, pa.string()),
+        }
+        fields = list(self._metadata)
+        struct = pa.StructArray.from_arrays(
+            [given[one.name].cast(one.type) for one in fields], fields=fields
+        )
+        arrays = self._make(rows)
+        arrays.insert(self._metadata_at, struct)
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self._columns)
+        return batch, int(times_us.max(initial=0)), bad
+
+
+def decoder(values: Values, region: str | None) -> Callable[..., None]:
+    """Return what sorts messages into the lists that columns are made of, and the bad ones.
+
+    Its arguments are (messages, now_ms, rows, at_ms, offsets, regions, bad).
+    """
+    half = decoding(values.format, values.schema, values.hygiene, values.registry)
+    broken = Broken("decode", None, BEYOND, values.hygiene.action("decode"))
+    body = [
+        "for m in messages:",
+        "    at = m.timestamp()[1]",
+        "    if not in_our_years(at * 1000):",
+        "        bad.append((m, beyond))",
+        "        if beyond.action == 'fail': break",
+        "        continue",
+        *(f"    {line}" for line in half.lines),
+        "    rows.append(r); at_ms.append(at); offsets.append(m.offset())",
+        "    headers = m.headers()",
+        "    regions.append(region if headers is None else region_of(headers, region))",
+    ]
+    names = {
+        **half.names,
+        "beyond": broken,
+        "in_our_years": in_our_years,
+        "region": region,
+        "region_of": region_of,
+    }
+    return function("decode_all", _ARGUMENTS, body, names)

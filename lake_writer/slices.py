@@ -1,0 +1,34 @@
+"""How a batch is shared out: few tasks for few bytes, and each a stretch of time of its own."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Below this a second task would cost a second file more than it saves time.
+TASK_BYTES: Final = 32 * 2**20
+# Of a record, as long as none has been seen.
+ASSUMED_BYTES: Final = 200
+
+
+def tasks_for(records: int, record_bytes: float, cores: int) -> int:
+    """Return how many tasks a batch is worth: the files of a commit follow from it."""
+    return max(1, min(cores, int(records * record_bytes) // TASK_BYTES + 1))
+
+
+def slices(ranges: Mapping[int, range], number: int) -> list[dict[int, range]]:
+    """Cut a batch into that many slices, each with its share of every partition; none is empty.
+
+    Partitions are about as far in time as each other: so are the slices, one after another, and
+    a replay finds its minutes in one file and not in all of them.
+    """
+    cut: list[dict[int, range]] = [{} for _ in range(number)]
+    for partition, whole in ranges.items():
+        edges = [len(whole) * at // number for at in range(number + 1)]
+        for part, (low, high) in zip(cut, pairwise(edges), strict=True):
+            if low < high:
+                part[partition] = whole[low:high]
+    return [part for part in cut if part]
