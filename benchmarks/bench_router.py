@@ -108,18 +108,26 @@ def kafka_loop(arena: Arena, folder: Path) -> Run:
     return _librdkafka(arena, folder, "kafka_loop", parses=True)
 
 
+def tracing_loop(arena: Arena, folder: Path) -> Run:
+    """Prepare the same loop with what our router adds to each record: where it came from."""
+    return _librdkafka(arena, folder, "kafka_loop", parses=True, keeps_origin=True)
+
+
 def byte_copy(arena: Arena, folder: Path) -> Run:
     """Prepare the copy without parsing."""
     return _librdkafka(arena, folder, "byte_copy", parses=False)
 
 
-def _librdkafka(arena: Arena, folder: Path, module: str, *, parses: bool) -> Run:
+def _librdkafka(
+    arena: Arena, folder: Path, module: str, *, parses: bool, keeps_origin: bool = False
+) -> Run:
     target = _target(arena, folder)
     settings = {
         "bootstrap_servers": arena.bootstrap_servers,
         "topic": RAW_TOPIC,
         "target": target,
         "partitions": PARTITIONS,
+        "keeps_origin": keeps_origin,
     }
     return Run(
         peer_command(module, settings, folder),
@@ -155,6 +163,7 @@ ROUTER = Benchmark(
         Competitor(
             "kafka loop", "confluent-kafka and orjson, a process a core", "cold", kafka_loop
         ),
+        Competitor("tracing loop", "the same, with an origin header", "cold", tracing_loop),
         Competitor("byte copy", "librdkafka alone, a process a core", "cold", byte_copy),
     ),
     load=lambda arena: arena.loaded.rows,

@@ -12,6 +12,8 @@ from benchmarks.peers.per_core import run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from confluent_kafka import Message
+
     from benchmarks.peers.per_core import Share
 
 PRODUCER = {"linger.ms": 50, "batch.size": 1_000_000, "compression.type": "lz4", "acks": "all"}
@@ -33,6 +35,7 @@ def route(share: Share) -> int:
     loads, dumps = json_functions()
     producer = Producer({"bootstrap.servers": share.settings["bootstrap_servers"], **PRODUCER})
     target = share.settings["target"]
+    keeps_origin = bool(share.settings.get("keeps_origin"))
     written = 0
     for messages in share.chunks():
         for message in messages:
@@ -45,18 +48,32 @@ def route(share: Share) -> int:
                     "event_ts": event["event_ts"],
                     "country": event["country"].upper(),
                 }
-                produce(producer, target, dumps(kept), event["user_id"].encode())
+                headers = [("origin", _origin(message))] if keeps_origin else None
+                produce(producer, target, dumps(kept), event["user_id"].encode(), headers)
                 written += 1
         producer.poll(0)
     producer.flush()
     return written
 
 
-def produce(producer: Producer, topic: str, value: bytes | None, key: bytes | None) -> None:
+def _origin(message: Message) -> str:
+    return f"{message.topic()}/{message.partition()}/{message.offset()}/{message.timestamp()[1]}"
+
+
+def produce(
+    producer: Producer,
+    topic: str,
+    value: bytes | None,
+    key: bytes | None,
+    headers: list[tuple[str, str]] | None = None,
+) -> None:
     """Hand a record over; wait while the client's own queue is full."""
     while True:
         try:
-            producer.produce(topic, value, key)
+            if headers is None:
+                producer.produce(topic, value, key)
+            else:
+                producer.produce(topic, value, key, headers=headers)
         except BufferError:
             producer.poll(0.1)
         else:
