@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Message
 
+    Headers = list[tuple[str, str | bytes | None]]
+
     from benchmarks.peers.per_core import Share
 
 PRODUCER = {"linger.ms": 50, "batch.size": 1_000_000, "compression.type": "lz4", "acks": "all"}
@@ -48,7 +50,7 @@ def route(share: Share) -> int:
                     "event_ts": event["event_ts"],
                     "country": event["country"].upper(),
                 }
-                headers = [("origin", _origin(message))] if keeps_origin else None
+                headers = _headers(message) if keeps_origin else None
                 produce(producer, target, dumps(kept), event["user_id"].encode(), headers)
                 written += 1
         producer.poll(0)
@@ -56,8 +58,9 @@ def route(share: Share) -> int:
     return written
 
 
-def _origin(message: Message) -> str:
-    return f"{message.topic()}/{message.partition()}/{message.offset()}/{message.timestamp()[1]}"
+def _headers(message: Message) -> Headers:
+    place = f"{message.topic()}/{message.partition()}/{message.offset()}"
+    return [("origin", f"{place}/{message.timestamp()[1]}")]
 
 
 def produce(
@@ -65,7 +68,7 @@ def produce(
     topic: str,
     value: bytes | None,
     key: bytes | None,
-    headers: list[tuple[str, str]] | None = None,
+    headers: Headers | None = None,
 ) -> None:
     """Hand a record over; wait while the client's own queue is full."""
     while True:
