@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.jars import ivy
 from headrace.jars.cache import sha256
-from headrace.jars.lock import Jar, JarSet, render
+from headrace.jars.lock import JAR_SETS, Jar, render
 
 ROOT = Path(__file__).resolve().parents[1]
 UV = ROOT / ".venv" / "bin" / "uv"
@@ -20,10 +20,17 @@ LOCK_FILES = {
     "requirements/lock.txt": ["pyproject.toml", "--group", "dev"],
 }
 
+# What a user never needs is locked beside what needs it.
+JAR_LOCKS = {
+    "headrace/jars/jars.lock": JAR_SETS,
+    "benchmarks/jars.lock": ("connect",),
+}
 SPARK = "4.1.3"
-ROOTS: dict[JarSet, list[tuple[str, str, str]]] = {
+CONNECT = "4.1.1"
+ICEBERG = "1.12.0"
+ROOTS: dict[str, list[tuple[str, str, str]]] = {
     "spark": [
-        ("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0"),
+        ("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", ICEBERG),
         ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK),
         # 4.1.3 of this one is not to be had from every mirror; 4.0.0 works with it.
         ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
@@ -38,9 +45,26 @@ ROOTS: dict[JarSet, list[tuple[str, str, str]]] = {
         ("at.yawk.lz4", "lz4-java", "1.10.1"),
         ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
     ],
+    # The peers of the benchmarks that are connectors: MirrorMaker and Iceberg's own sink.
+    "connect": [
+        ("org.apache.kafka", "connect-runtime", CONNECT),
+        ("org.apache.kafka", "connect-json", CONNECT),
+        ("org.apache.kafka", "connect-transforms", CONNECT),
+        ("org.apache.kafka", "connect-mirror", CONNECT),
+        ("org.apache.iceberg", "iceberg-kafka-connect", ICEBERG),
+        ("org.apache.iceberg", "iceberg-kafka-connect-transforms", ICEBERG),
+        ("org.apache.iceberg", "iceberg-parquet", ICEBERG),
+        ("org.apache.iceberg", "iceberg-core", ICEBERG),
+        ("org.apache.hadoop", "hadoop-client-api", "3.4.1"),
+        ("org.apache.hadoop", "hadoop-client-runtime", "3.4.1"),
+        ("org.xerial", "sqlite-jdbc", "3.50.3.0"),
+        ("at.yawk.lz4", "lz4-java", "1.10.1"),
+        # As the slf4j-api that comes with Iceberg: another major version would bind to nothing.
+        ("org.slf4j", "slf4j-simple", "2.0.18"),
+    ],
 }
 # What pyspark brings itself, or what a pinned jar above takes the place of.
-EXCLUDED: dict[JarSet, tuple[tuple[str, str], ...]] = {
+EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
     "spark": (
         ("org.apache.hadoop", "*"),
         ("org.scala-lang", "*"),
@@ -53,19 +77,22 @@ EXCLUDED: dict[JarSet, tuple[tuple[str, str], ...]] = {
         ("org.apache.spark", "spark-tags_2.13"),
     ),
     "broker": (("org.lz4", "*"),),
+    # Iceberg asks for ORC by a classifier, which a lock by coordinates cannot name; none is written.
+    "connect": (("org.lz4", "*"), ("org.apache.orc", "*")),
 }
 
 
 def main() -> None:
-    """Write `requirements/*.txt` and `jars.lock`."""
+    """Write `requirements/*.txt` and both `jars.lock`."""
     for target, sources in LOCK_FILES.items():
         command = [str(UV), "pip", "compile", *sources, *LOCK_FLAGS, "-o", target]
         subprocess.run(command, cwd=ROOT, check=True)
-    jars = [jar for jar_set in ROOTS for jar in resolve(jar_set)]
-    (ROOT / "headrace" / "jars" / "jars.lock").write_text(render(jars), encoding="utf-8")
+    for target, jar_sets in JAR_LOCKS.items():
+        jars = [jar for jar_set in jar_sets for jar in resolve(jar_set)]
+        (ROOT / target).write_text(render(jars), encoding="utf-8")
 
 
-def resolve(jar_set: JarSet) -> list[Jar]:
+def resolve(jar_set: str) -> list[Jar]:
     """Resolve one set with all that it needs, and hash what came."""
     rules = "".join(
         f'<exclude org="{group}" module="{module}"/>' for group, module in EXCLUDED[jar_set]

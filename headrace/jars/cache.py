@@ -29,7 +29,7 @@ class HashMismatch(Terminal):
     def __init__(self, jar: Jar, found: str) -> None:
         super().__init__(
             f"the repository served another {jar.coordinate}: sha256 {found}, not {jar.sha256}",
-            "do not use that repository; if the new jar is right, it belongs into jars.lock",
+            "do not use that repository; if the new jar is right, it belongs into the lock file",
         )
 
 
@@ -44,7 +44,11 @@ def cache_dir() -> Path:
 
 def ensure(jar_set: JarSet) -> tuple[Path, ...]:
     """Return the paths of a set's jars, downloading what is not there or is damaged."""
-    jars = locked(jar_set)
+    return ensure_all(locked(jar_set))
+
+
+def ensure_all(jars: Sequence[Jar]) -> tuple[Path, ...]:
+    """Return the paths of locked jars, downloading what is not there or is damaged."""
     folder = cache_dir()
     # Hashing all of it costs a fifth of a second; a damaged jar costs an evening.
     if not _missing(jars, folder):
@@ -54,7 +58,7 @@ def ensure(jar_set: JarSet) -> tuple[Path, ...]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         missing = _missing(jars, folder)
         if missing:
-            log.info("fetching jars, once for this user", set=jar_set, jars=len(missing))
+            log.info("fetching jars, once for this user", set=missing[0].jar_set, jars=len(missing))
             _fetch(missing, folder)
     return _paths(jars, folder)
 

@@ -16,7 +16,7 @@ HEADER = "# set  group:artifact:version  sha256 — written by `make lock`\n"
 class Jar:
     """One jar: where it comes from by name, and what its bytes hash to."""
 
-    jar_set: JarSet
+    jar_set: str
     group: str
     artifact: str
     version: str
@@ -47,8 +47,7 @@ def parse(text: str) -> list[Jar]:
             continue
         name, coordinate, sha256 = line.split()
         group, artifact, version = coordinate.split(":")
-        jar_set = next(known for known in JAR_SETS if known == name)
-        jars.append(Jar(jar_set, group, artifact, version, sha256))
+        jars.append(Jar(name, group, artifact, version, sha256))
     return jars
 
 
