@@ -8,6 +8,7 @@ from benchmarks.arena import PARTITIONS, RAW_TOPIC, console_script
 from benchmarks.checks import copied, routed
 from benchmarks.events import COUNTRIES, FILTER, PROJECTION
 from benchmarks.measure import Command
+from benchmarks.mirror_maker import mirror_maker
 from benchmarks.model import Benchmark, Competitor, Run
 from benchmarks.peer import checkpoint_work_s, peer_command, said, said_work_s, spark_settings
 from router.query import MOST_PER_BATCH
@@ -164,6 +165,7 @@ ROUTER = Benchmark(
             "kafka loop", "confluent-kafka and orjson, a process a core", "cold", kafka_loop
         ),
         Competitor("tracing loop", "the same, with an origin header", "cold", tracing_loop),
+        Competitor("MirrorMaker 2", "Kafka Connect copies the whole topic", "warm", mirror_maker),
         Competitor("byte copy", "librdkafka alone, a process a core", "cold", byte_copy),
     ),
     load=lambda arena: arena.loaded.rows,

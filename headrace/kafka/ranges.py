@@ -56,6 +56,8 @@ class RangeReader:
                 "isolation.level": "read_committed",
                 "fetch.message.max.bytes": FETCH_BYTES,
                 "queued.max.messages.kbytes": AHEAD_KB,
+                # How long a partition rests whose queue is full: by default a whole second.
+                "fetch.queue.backoff.ms": 2,
                 "fetch.wait.max.ms": 50,
             }
         )
