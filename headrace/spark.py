@@ -57,11 +57,17 @@ def session(
     workspace: Workspace, name: str, conf: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Hold a session for the length of a command."""
+    from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types; as pyspark
+        Py4JNetworkError,
+    )
+
     spark = start_session(workspace, name, conf)
     try:
         yield spark
     finally:
-        spark.stop()
+        # A JVM that was killed needs no stop, and what it took with it is told by then.
+        with contextlib.suppress(ConnectionError, Py4JNetworkError):
+            spark.stop()
 
 
 def start_session(

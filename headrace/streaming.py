@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CHECK_EVERY_S = 0.2
 COMMIT_LIMIT_S = 30.0
+# What a call into the JVM raises once that is no more.
+JVM_GONE = (ConnectionError, Py4JNetworkError)
 log = structlog.get_logger(__name__)
 
 
@@ -67,7 +69,10 @@ class RunningJob:
     @property
     def active(self) -> bool:
         """Whether the query still runs."""
-        return self._query.isActive
+        try:
+            return self._query.isActive
+        except JVM_GONE as problem:
+            raise explained(self._job.name, problem) from None
 
     @property
     def name(self) -> str:
@@ -189,8 +194,8 @@ def explained(name: str, problem: BaseException | None) -> HeadraceError:
     """Say in a sentence what ended a query, from the words of Spark and its connectors."""
     if isinstance(problem, HeadraceError):
         return problem
-    if isinstance(problem, (ConnectionError, Py4JNetworkError)):
-        return Terminal(f"{name} stopped: Spark's JVM ended", "its Spark log may tell why")
+    if isinstance(problem, JVM_GONE):
+        return Transient(f"{name} stopped: Spark's JVM ended", "its Spark log may tell why")
     text = str(problem) or type(problem).__name__
     if "No space left on device" in text:
         return Terminal(f"{name} stopped: the disk is full", "free some space, start it again")

@@ -185,7 +185,8 @@ def shown(counts: Counts) -> dict[str, int]:
 def _failed_task(problem: Exception) -> HeadraceError:
     if isinstance(problem, HeadraceError):
         return problem
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    all_lines = [line.strip() for line in str(problem).splitlines()]
+    lines = [line for line in all_lines if line and not line.startswith("at ")]
     told = [line for line in lines if "Error" in line or "Exception" in line] or lines
     return Transient(f"a task failed: {told[-1] if told else problem!r}", "see Spark's log")
 

@@ -82,6 +82,26 @@ class RouterProcess:
         return started
 
 
+class Routers:
+    """Starts routers; what a test leaves running is ended."""
+
+    def __init__(self) -> None:
+        self._started: list[RouterProcess] = []
+
+    def __enter__(self) -> Routers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._started:
+            if not one.ended():
+                one.kill()
+
+    def start(self, path: Path, *more: str) -> RouterProcess:
+        """Start a router."""
+        self._started.append(RouterProcess(path, *more))
+        return self._started[-1]
+
+
 def are_gone(processes: Sequence[psutil.Process]) -> bool:
     """Whether none of them is left within the limit."""
     return wait_until(lambda: not any(map(lives, processes)), ORPHANS_LIMIT_S)
@@ -96,7 +116,7 @@ def lives(process: psutil.Process) -> bool:
 
 @dataclass
 class Traffic:
-    """Sends records from a thread, so many at a time, until all are sent or it is told to stop."""
+    """Sends records from a thread, so many at a time, and no more than it was allowed to."""
 
     cluster: Cluster
     topic: str
@@ -104,6 +124,7 @@ class Traffic:
     number: int
     at_once: int
     pause_s: float
+    allowed: int = 0
     sent: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -117,8 +138,17 @@ class Traffic:
         self._stop.set()
         self.join()
 
+    def allow(self, more: int) -> None:
+        """Let so many more be sent."""
+        self.allowed = min(self.number, self.allowed + more)
+
+    def rests(self) -> bool:
+        """Whether all are sent that it may send."""
+        return self.sent >= self.allowed
+
     def join(self) -> None:
-        """Wait until all are acknowledged."""
+        """Wait until all are sent, and acknowledged."""
+        self.allowed = self.number
         assert self._thread is not None
         self._thread.join(10 * LIMIT_S)
         assert not self._thread.is_alive()
@@ -126,7 +156,7 @@ class Traffic:
     def _send(self) -> None:
         sender = Sender(self.cluster, self.topic)
         while self.sent < self.number and not self._stop.is_set():
-            following = range(self.sent, min(self.number, self.sent + self.at_once))
+            following = range(self.sent, min(self.allowed, self.sent + self.at_once))
             for one in following:
                 sender.send(Record(self.value(one)))
             self.sent = following.stop

@@ -17,7 +17,7 @@ from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.kafka.cluster import KafkaCluster
 from router.state import stream_state
 from tests.faults.router_process import (
-    RouterProcess,
+    Routers,
     Traffic,
     are_gone,
     ids_of,
@@ -54,28 +54,36 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
 class Killing:
     """A stream with two outputs, and those who are killed."""
 
-    pipelines: Pipelines
     path: Path
+    routers: Routers
     broker: Broker
+    traffic: Traffic
+    each: int
     chance: random.Random
     orphans: list[psutil.Process]
 
     def kill_router(self) -> None:
         """Start it, and kill it at some moment: while it starts, in a batch, or between two."""
-        running = RouterProcess(self.path)
+        running = self.routers.start(self.path)
+        self.traffic.allow(self.each)
         batches, wait_s = self.chance.randrange(6), self.chance.random()
-        running.wait_for(lambda: running.batches() >= batches)
+        # Where nothing comes any more, the first will do.
+        running.wait_for(
+            lambda: running.batches() >= (min(batches, 1) if self.traffic.rests() else batches)
+        )
         time.sleep(wait_s)
         self.orphans += running.kill()
         log.info("killed a router", after=running.batches())
 
     def kill_broker(self) -> None:
         """Kill the broker under a router that works; the router gets over it."""
-        running = RouterProcess(self.path)
+        running = self.routers.start(self.path)
+        self.traffic.allow(self.each // 2)
         running.wait_for(lambda: running.batches() > 0)
         self.broker.kill()
         self.broker.start()
         before = running.batches()
+        self.traffic.allow(self.each // 2)
         running.wait_for(lambda: running.batches() > before)
         assert running.stop()[0] == 0, running.said
         log.info("the router went on behind a broker that was killed")
@@ -100,10 +108,14 @@ def kill_again_and_again(
 ) -> None:
     began = time.monotonic()
     pipelines, path = stream(broker, root, isolation=isolation)
-    killing = Killing(pipelines, path, broker, random.Random(SEED), [])
     at_once = max(100, per_s // 20)
     source = pipelines.workspace.cluster("fronting")
-    with Traffic(source, TOPIC, value, number, at_once, at_once / per_s) as traffic:
+    with (
+        Routers() as routers,
+        Traffic(source, TOPIC, value, number, at_once, at_once / per_s) as traffic,
+    ):
+        each = number // (kills + 2)
+        killing = Killing(path, routers, broker, traffic, each, random.Random(SEED), [])
         for _ in range(kills // 2):
             killing.kill_router()
         killing.kill_broker()
@@ -111,8 +123,8 @@ def kill_again_and_again(
             killing.kill_router()
         log.info("all kills are done", sent=traffic.sent)
         traffic.join()
-    last = RouterProcess(path, "--once")
-    assert last.end()[0] == 0, last.said
+        last = routers.start(path, "--once")
+        assert last.end()[0] == 0, last.said
     doubles = assert_all_is_there(pipelines, number)
     assert are_gone(killing.orphans), killing.orphans
     log.info("counted", lost=0, twice=doubles, wall_s=round(time.monotonic() - began))

@@ -139,7 +139,7 @@ def test_a_topic_that_was_made_anew_while_it_was_stopped(
     assert pipelines.route(spark, path)["out"] == Counts(20, written=20)
 
 
-@pytest.mark.parametrize("after", [3, 10, 20])
+@pytest.mark.parametrize("after", [3, *(pytest.param(n, marks=pytest.mark.long) for n in (10, 20))])
 def test_a_topic_that_is_made_anew_while_it_runs(
     spark: SparkSession, pipelines: Pipelines, topic: str, after: int
 ) -> None:
@@ -310,7 +310,7 @@ def test_a_damaged_ledger_is_never_taken_for_a_new_one(
 # Its file.
 
 
-@pytest.mark.parametrize("isolation", ["output", "stream"])
+@pytest.mark.parametrize("isolation", ["stream", pytest.param("output", marks=pytest.mark.long)])
 def test_an_output_that_is_added_begins_where_it_is_told_and_nobody_else_notices(
     spark: SparkSession, pipelines: Pipelines, topic: str, isolation: str
 ) -> None:

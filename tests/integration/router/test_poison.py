@@ -109,7 +109,7 @@ def assert_kept(pipelines: Pipelines, topic: str, bad: Counter[Parts]) -> None:
     assert all(one.header(contract.QUARANTINE_EXCEPTION_MESSAGE) for one in kept)
 
 
-@pytest.mark.parametrize("isolation", ["output", "stream"])
+@pytest.mark.parametrize("isolation", ["output", pytest.param("stream", marks=pytest.mark.long)])
 def test_poison_of_every_kind(
     spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str], isolation: str
 ) -> None:
@@ -178,7 +178,7 @@ def test_what_its_topic_only_just_took_the_quarantine_takes_too(
     assert bounds.items() <= kafka.settings(f"{topic}.quarantine").items()
 
 
-@pytest.mark.parametrize("isolation", ["output", "stream"])
+@pytest.mark.parametrize("isolation", ["output", pytest.param("stream", marks=pytest.mark.long)])
 def test_an_expression_that_fails_costs_its_output_that_record(
     spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str], isolation: str
 ) -> None:
