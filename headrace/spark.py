@@ -35,6 +35,10 @@ SMALLEST_DRIVER_MB = 1024
 LARGEST_DRIVER_MB = 4096
 log = structlog.get_logger(__name__)
 
+# For a JVM that schedules and does no work on records: what compiles much, and what collects in
+# parallel, costs such a one more than it saves. Beside a core or two, twice over.
+SCHEDULER_JVM = {"spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+
 LAUNCHED = ("spark.driver.", "spark.master")
 # Spark shows a setting or an option whose name matches this only as a mask.
 MASKED = rf"{SECRET_NAMES}|spark[.]sql[.]catalog[.].*[.]uri"

@@ -11,7 +11,7 @@ from headrace.errors import UsageError
 from headrace.expressions.lane.compile import NotCompiled
 from headrace.kafka.groups import GroupPlace
 from headrace.locks import AlreadyHeld, hold
-from headrace.spark import cores
+from headrace.spark import SCHEDULER_JVM, cores
 from headrace.supervision import raise_failures, supervise
 from router.compile import compile_outlet
 from router.groups import grouped
@@ -63,6 +63,8 @@ class StreamRouter:
         master = conf.get("spark.master", self._workspace.spark.master)
         if master == "local[*]":
             conf["spark.master"] = f"local[{self._tasks() * self._queries()}]"
+        if not any(is_alone(outlet, plan) for outlet in plan.outlets):
+            conf = {**SCHEDULER_JVM, **conf}
         return conf
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Mapping[str, Counts]:
