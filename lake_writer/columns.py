@@ -13,7 +13,7 @@ from headrace.records.arrow import column_maker
 from headrace.records.codegen import function
 from headrace.records.decoding import decoding, region_of
 from headrace.records.hygiene import Broken
-from headrace.records.times import in_our_years
+from headrace.records.times import FIRST_DAY, LAST_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Message: TypeAlias = Any
 Bad: TypeAlias = "tuple[Message, Broken]"
 
+DAY_MS: Final = 86_400_000
+FIRST_MS: Final = FIRST_DAY * DAY_MS
+END_MS: Final = (LAST_DAY + 1) * DAY_MS
 BEYOND: Final = "its timestamp lies beyond the years 0001 to 9999"
 _ARGUMENTS: Final = ("messages", "now_ms", "rows", "at_ms", "offsets", "regions", "bad")
 
@@ -80,7 +83,7 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
     body = [
         "for m in messages:",
         "    at = m.timestamp()[1]",
-        "    if not in_our_years(at * 1000):",
+        f"    if not {FIRST_MS} <= at < {END_MS}:",
         "        bad.append((m, beyond))",
         "        if beyond.action == 'fail': break",
         "        continue",
@@ -92,7 +95,6 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
     names = {
         **half.names,
         "beyond": broken,
-        "in_our_years": in_our_years,
         "region": region,
         "region_of": region_of,
     }

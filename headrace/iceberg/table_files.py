@@ -14,11 +14,14 @@ from pyiceberg.table.locations import load_location_provider
 
 from headrace.contract import INGESTION_TS
 from headrace.iceberg.data_files import parquet_data_file
+from headrace.iceberg.dictionaries import worth_a_dictionary
 from headrace.iceberg.partitions import Partitioner
 from headrace.landing.row_groups import row_groups
 from headrace.records.arrow import column_at
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
     from pyiceberg.io import FileIO, OutputFile
@@ -26,9 +29,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.typedef import Record
-
-# Java's writer takes the codec's default level, 3; Arrow would take 1.
-ZSTD_LEVEL = "3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,6 @@ class TableFiles:
 
     def __init__(self, place: TablePlace) -> None:
         self._place = place
-        self._columns = place.columns
         metadata = place.metadata
         self._partitioner = Partitioner(metadata.schema(), metadata.spec())
         self._locations = load_location_provider(metadata.location, metadata.properties)
@@ -94,16 +93,16 @@ class TableFiles:
             self._finish(partition)
             file = None
         if file is None:
-            file = self._open[partition] = self._new(partition)
+            file = self._open[partition] = self._new(partition, rows)
         file.write(rows)
 
-    def _new(self, partition: Record) -> _File:
+    def _new(self, partition: Record, first: pa.Table) -> _File:
         metadata = self._place.metadata
         name = f"{uuid.uuid4()}.parquet"
         if len(partition):
             name = f"{metadata.spec().partition_to_path(partition, metadata.schema())}/{name}"
         output = self._place.io.new_output(self._locations.new_data_location(name))
-        return _File(output, self._columns, metadata.properties)
+        return _File(output, first, metadata.properties)
 
     def _finish(self, partition: Record) -> None:
         file = self._open[partition]
@@ -117,20 +116,19 @@ class TableFiles:
 class _File:
     """One file in the making."""
 
-    def __init__(self, output: OutputFile, columns: pa.Schema, properties: dict[str, str]) -> None:
+    def __init__(self, output: OutputFile, first: pa.Table, properties: Mapping[str, str]) -> None:
         self.place = output.location
         self.last_us = -(2**63)
         self._stream: Any = output.create(overwrite=True)
         self._footers: list[pq.FileMetaData] = []
         codec = properties.get("write.parquet.compression-codec", "zstd")
         level = properties.get("write.parquet.compression-level")
-        if level is None and codec == "zstd":
-            level = ZSTD_LEVEL
         self._writer = pq.ParquetWriter(
             self._stream,
-            columns,
+            first.schema,
             compression="none" if codec == "uncompressed" else codec,
             compression_level=None if level is None else int(level),
+            use_dictionary=worth_a_dictionary(first),
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_index=True,
