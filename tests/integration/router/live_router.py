@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from headrace.embedded.process import wait_until
+from headrace.kafka.cluster import quiet
 from headrace.signals import Drain
 from router.ledger_file import LedgerFile
 from router.state import stream_state
@@ -103,12 +104,12 @@ def stretch_of(pipelines: Pipelines, stream: str, name: str = "out", partition: 
 
 def delete_before(pipelines: Pipelines, topic: str, offset: int, partition: int = 0) -> None:
     """Delete a partition's records before an offset, as retention does."""
-    admin = AdminClient(pipelines.workspace.cluster("fronting").client_properties())
+    admin = AdminClient(quiet(pipelines.workspace.cluster("fronting").client_properties()))
     place = TopicPartition(topic, partition, offset)
     admin.delete_records([place])[place].result(LIMIT_S)
 
 
 def add_partitions(pipelines: Pipelines, topic: str, number: int) -> None:
     """Make a topic have so many partitions."""
-    admin = AdminClient(pipelines.workspace.cluster("fronting").client_properties())
+    admin = AdminClient(quiet(pipelines.workspace.cluster("fronting").client_properties()))
     admin.create_partitions([NewPartitions(topic, number)])[topic].result(LIMIT_S)
