@@ -165,7 +165,14 @@ ROUTER = Benchmark(
             "kafka loop", "confluent-kafka and orjson, a process a core", "cold", kafka_loop
         ),
         Competitor("tracing loop", "the same, with an origin header", "cold", tracing_loop),
-        Competitor("MirrorMaker 2", "Kafka Connect copies the whole topic", "warm", mirror_maker),
+        # Only where there is enough to do: its jars are fetched when it first runs.
+        Competitor(
+            "MirrorMaker 2",
+            "Kafka Connect copies the whole topic",
+            "warm",
+            mirror_maker,
+            least_rows=2 * WARM_ROWS,
+        ),
         Competitor("byte copy", "librdkafka alone, a process a core", "cold", byte_copy),
     ),
     load=lambda arena: arena.loaded.rows,
