@@ -116,11 +116,11 @@ class LakeWriter:
         begins = {number: span.start for number, span in self._see_ends().items()}
         ends = batch_ends(self._checkpoint, batch_id, self._config.source.topic)
         starts = {**begins, **self._starts}
-        if ends == {number: starts[number] for number in ends}:
+        ranges = {number: range(starts[number], end) for number, end in ends.items()}
+        if not any(ranges.values()):
             # Without a checkpoint Spark begins with a batch of nothing.
             self._commits.confirm()
             return
-        ranges = {number: range(starts[number], end) for number, end in ends.items()}
         written = self._write(batch.sparkSession, ranges)
         files = [file for one in written for file in one.files]
         self._commits.commit(Batch(files, starts, ends))
