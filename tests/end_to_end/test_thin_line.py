@@ -77,7 +77,7 @@ def test_every_command_ends_well_and_keeps_results_and_logs_apart(line: Line) ->
 
 def test_the_counts(line: Line) -> None:
     read = len(EVENTS) + len(BAD)
-    starts = {"read": read, "written": STARTS, "filtered": STOPS, "dropped": 0}
+    starts = {"read": read, "written": STARTS, "filtered": STOPS, "dropped": 0, "dropped_by": {}}
     assert json.loads(line.route.stdout) == {
         "stream": NAME,
         "outputs": {
