@@ -18,8 +18,8 @@ demo: setup ## Broker, events, router, lake writer and replay, end to end, with 
 test: setup lint ## Lint, types and all tests
 	@$(BIN)/pytest
 
-faults: setup ## All fault runs, also the long ones that `make test` leaves out
-	@$(BIN)/pytest tests/faults -m "long or not long"
+faults: setup ## All fault runs, and every long run that `make test` leaves out
+	@$(BIN)/pytest tests/faults tests/integration -m "long or not long"
 
 lint: setup ## ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff check $(CODE)
