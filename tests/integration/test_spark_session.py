@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# As the tests were started: in the background it is ignored.
+BEFORE = signal.getsignal(signal.SIGINT)
+
 
 def test_ctrl_c_stays_ours(spark: SparkSession) -> None:
     assert spark.version
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is BEFORE
 
 
 def test_the_replaced_jars_are_the_ones_in_use(spark: SparkSession) -> None:
