@@ -1,15 +1,13 @@
-"""Places in a topic: where a run begins, and where one of Spark's batches ends."""
+"""Places in a topic: where a run begins."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 
 class OffsetsGone(Terminal):
@@ -61,17 +59,3 @@ def starting_places(
     from_end = otherwise == "latest" and not marked
     first = {number: span.stop if from_end else span.start for number, span in held.items()}
     return {number: marked.get(number, place) for number, place in first.items()}
-
-
-def batch_ends(checkpoint: Path, batch_id: int, topic: str) -> dict[int, int]:
-    """Return the offsets before which one of Spark's batches ends.
-
-    Its rows do not say: the last offsets of a range may hold no record, where a transaction
-    ended or compaction took it. Spark writes its plan down before a batch begins: a line with
-    the version, one with settings, one for each source.
-    """
-    lines = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8").splitlines()
-    if lines[0] != "v1" or len(lines) != 3:
-        raise Terminal(f"Spark's offset log has another format than v1: {lines[:1]}")
-    ends: Mapping[str, int] = json.loads(lines[2])[topic]
-    return {int(number): end for number, end in ends.items()}

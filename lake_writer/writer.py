@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from headrace.checkpoint import batch_ends
 from headrace.iceberg.append import remove_quietly
 from headrace.iceberg.table_files import place_of
 from headrace.iceberg.tables import ensure_table, table_loader
@@ -20,7 +21,7 @@ from headrace.landing.completeness import Ends
 from headrace.landing.marks import Identity
 from headrace.locks import hold
 from headrace.streaming import Job, run_jobs
-from lake_writer.places import batch_ends, starting_places
+from lake_writer.places import starting_places
 from lake_writer.plan import landing_plan, values_of
 from lake_writer.slices import ASSUMED_BYTES, slices, tasks_for
 from lake_writer.task import Work, Written, write_files

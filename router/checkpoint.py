@@ -1,54 +1,23 @@
-"""What Spark's checkpoint of a query says: up to where a batch goes, and where the last ended."""
+"""Whether Spark's checkpoint of a query is whole, and fits the places of the query's members."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import zlib
 from typing import TYPE_CHECKING
 
 import structlog
 
-from headrace.errors import Terminal
+from headrace.checkpoint import CheckpointDamaged, batch_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-VERSION = "v1"
 # How Hadoop's local files keep their checksums: a header, then four bytes for each piece.
 CHECKSUMS = b"crc\0" + (512).to_bytes(4, "big")
 PIECE_BYTES = 512
 log = structlog.get_logger(__name__)
-
-
-class CheckpointDamaged(Terminal):
-    """A file of a checkpoint that cannot be read."""
-
-    def __init__(self, checkpoint: Path, file: Path, why: str) -> None:
-        self.file = file
-        super().__init__(
-            f"the checkpoint file {file} is damaged: {why}",
-            f"remove the folder {checkpoint}: the place of each output is in its ledger,"
-            " and it goes on from there",
-        )
-
-
-def batch_ends(checkpoint: Path, batch: int, topic: str) -> dict[int, int]:
-    """Return the next offset after a batch, for each partition."""
-    file = checkpoint / "offsets" / str(batch)
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-        if lines[:1] != [VERSION] or len(lines) < 3:
-            raise CheckpointDamaged(checkpoint, file, f"it has {len(lines)} lines and no {VERSION}")
-        offsets = json.loads(lines[2])
-        return {int(number): int(offset) for number, offset in offsets[topic].items()}
-    except OSError as problem:
-        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
-    except KeyError:
-        raise CheckpointDamaged(checkpoint, file, f"it is of another topic than {topic}") from None
-    except (ValueError, TypeError, AttributeError):
-        raise CheckpointDamaged(checkpoint, file, "it is no list of offsets") from None
 
 
 def fit(checkpoint: Path, topic: str, places: Mapping[int, int]) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import structlog
 
+from headrace.checkpoint import batch_ends
 from headrace.errors import HeadraceError, Transient
 from headrace.kafka.spark import read_topics
 from headrace.streaming import Job
-from router.checkpoint import batch_ends, fit
+from router.checkpoint import fit
 from router.groups import shares
 from router.ledger import Counts, Entry, Stretch, checked
 from router.member import now_text

@@ -8,18 +8,18 @@ send what comes out. Slower than the direct lane, and the same in everything els
 from __future__ import annotations
 
 import json
-import pickle
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from headrace.contract import METADATA
 from headrace.schema.spark import from_spark
 from router.plan import ToTopic
-from router.spark_tasks import BAD, OUT, decode_batches, decoded_columns, send_batches
+from router.spark_tasks import ANSWER, BAD, OUT, decode_batches, decoded_columns, send_batches
+from router.task import Done
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from router.plan import Outlet
-    from router.task import Done, Work
+    from router.task import Work
 
 VALUES: Final = "values"
 _KEY: Final = "key"
@@ -41,17 +41,16 @@ def route_by_spark(spark: SparkSession, works: Sequence[Work]) -> list[Done]:
     kept = [name for name in evaluated.columns if name.startswith("__") and name != METADATA]
     lane = evaluated.select(*kept)
     written = from_spark(values_type(lane))
-    answer = StructType([StructField("done", BinaryType())])
-    done = lane.mapInArrow(send_batches(pickle.dumps(plan), outlet.name, written), answer)
-    return [pickle.loads(row["done"]) for row in done.collect()]  # noqa: S301 - our own tasks wrote it
+    answer = StructType([StructField(ANSWER, StringType())])
+    done = lane.mapInArrow(send_batches(plan, outlet.name, written), answer)
+    return [Done.from_json(row[ANSWER]) for row in done.collect()]
 
 
 def decoded_rows(spark: SparkSession, works: Sequence[Work]) -> DataFrame:
     """Return the decoded records of ranges of offsets; the bad ones with what is wrong."""
-    pickled = [pickle.dumps(one) for one in works]
     tasks = spark.range(0, len(works), 1, len(works))
     columns = from_arrow_schema(decoded_columns(works[0].plan.source.schema))
-    return tasks.mapInArrow(decode_batches(pickled), columns)
+    return tasks.mapInArrow(decode_batches(works), columns)
 
 
 def evaluate(outlet: Outlet) -> Column:

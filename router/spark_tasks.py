@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +40,7 @@ PLACE: Final = "__place__"
 HEADERS: Final = "__headers__"
 BAD: Final = "__bad__"
 OUT: Final = "__out__"
+ANSWER: Final = "done"
 _HEADER = pa.struct([("name", pa.string()), ("value", pa.binary())])
 _OWN = (
     pa.field(PLACE, pa.struct([("partition", pa.int32()), ("offset", pa.int64())])),
@@ -58,13 +58,13 @@ def decoded_columns(schema: Record) -> pa.Schema:
     return pa.schema([*arrow_schema(schema), metadata, *_OWN])
 
 
-def decode_batches(works: Sequence[bytes]) -> Callable[[Batches], Batches]:
+def decode_batches(works: Sequence[Work]) -> Callable[[Batches], Batches]:
     """Return what turns the numbers of pieces of work into their decoded records."""
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _decoded(pickle.loads(works[number]))  # noqa: S301 - our driver wrote it
+                yield from _decoded(works[number])
 
     return decode
 
@@ -110,12 +110,11 @@ def decoded_batch(
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
-def send_batches(plan: bytes, name: str, written: Record) -> Callable[[Batches], Batches]:
+def send_batches(plan: RoutePlan, name: str, written: Record) -> Callable[[Batches], Batches]:
     """Return what sends the evaluated records of an output, and answers with its counts."""
 
     def send(batches: Batches) -> Batches:
-        done = _sent(pickle.loads(plan), name, written, batches)  # noqa: S301 - our driver wrote it
-        yield pa.RecordBatch.from_pydict({"done": [pickle.dumps(done)]})
+        yield pa.RecordBatch.from_pydict({ANSWER: [_sent(plan, name, written, batches).to_json()]})
 
     return send
 
@@ -139,10 +138,9 @@ def _sent(plan: RoutePlan, name: str, written: Record, batches: Batches) -> Done
     return Done(sending.counts)
 
 
-def keep_failed(task: tuple[bytes, Sequence[tuple[int, int]]]) -> HeadraceError | None:
+def keep_failed(task: tuple[RoutePlan, Sequence[tuple[int, int]]]) -> HeadraceError | None:
     """Quarantine records on which the expressions of a plan's only output fail."""
-    pickled, places = task
-    plan: RoutePlan = pickle.loads(pickled)  # noqa: S301 - our driver wrote it
+    plan, places = task
     if plan.hygiene.on_bad_record != "quarantine":
         return None
     (outlet,) = plan.outlets

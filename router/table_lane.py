@@ -7,7 +7,6 @@ is done again after a crash is in the table once.
 from __future__ import annotations
 
 import json
-import pickle
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
@@ -101,7 +100,7 @@ class TableLane:
         )
         places = [(row[0], row[1]) for row in failed.collect()]
         if places:
-            tasks = spark.sparkContext.parallelize([(pickle.dumps(plan), places)], 1)
+            tasks = spark.sparkContext.parallelize([(plan, places)], 1)
             (problem,) = tasks.map(keep_failed).collect()
             if problem is not None:
                 raise problem

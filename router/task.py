@@ -6,11 +6,12 @@ Compiled functions are kept between tasks. An error that has a name goes back as
 from __future__ import annotations
 
 import gc
+import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from headrace.errors import HeadraceError, Terminal
+from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.expressions.lane.compile import NotCompiled
 from headrace.kafka.quarantine import EVALUATING
 from headrace.kafka.ranges import offset_of
@@ -53,6 +54,34 @@ class Done:
 
     counts: Mapping[str, Mapping[int, Counts]] = field(default_factory=dict)
     problem: HeadraceError | None = None
+
+    def to_json(self) -> str:
+        """Return it as the text that a task answers with where Spark wants rows."""
+        problem = self.problem
+        told = problem and {
+            "again": isinstance(problem, Transient),
+            "message": problem.message,
+            "advice": problem.advice,
+        }
+        counts = {
+            name: {number: asdict(one) for number, one in parts.items()}
+            for name, parts in self.counts.items()
+        }
+        return json.dumps({"counts": counts, "problem": told})
+
+    @classmethod
+    def from_json(cls, text: str) -> Done:
+        """Read a task's answer."""
+        said = json.loads(text)
+        counts = {
+            name: {int(number): Counts(**one) for number, one in parts.items()}
+            for name, parts in said["counts"].items()
+        }
+        told = said["problem"]
+        if told is None:
+            return cls(counts)
+        kind = Transient if told["again"] else Terminal
+        return cls(counts, kind(told["message"], told["advice"]))
 
 
 def work(task: Work) -> Done:

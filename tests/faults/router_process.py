@@ -65,9 +65,9 @@ class RouterProcess:
         assert wait_until(lambda: condition() or self.ended(), LIMIT_S), self.said
         assert condition(), self.said
 
-    def end(self) -> tuple[int, str]:
+    def end(self, limit_s: float = LIMIT_S) -> tuple[int, str]:
         """Wait for its end; returns exit code and stdout."""
-        answer, _ = self.process.communicate(timeout=LIMIT_S)
+        answer, _ = self.process.communicate(timeout=limit_s)
         return self.process.returncode, answer
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:

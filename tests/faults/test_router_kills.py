@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.kafka.cluster import KafkaCluster
 from router.state import stream_state
 from tests.faults.router_process import (
+    ROUTER,
     Routers,
     Traffic,
     are_gone,
@@ -66,12 +68,14 @@ class Killing:
         """Start it, and kill it at some moment: while it starts, in a batch, or between two."""
         running = self.routers.start(self.path)
         self.traffic.allow(self.each)
-        batches, wait_s = self.chance.randrange(6), self.chance.random()
+        batches, more = self.chance.randrange(6), self.chance.randrange(self.each // 4)
         # Where nothing comes any more, the first will do.
         running.wait_for(
             lambda: running.batches() >= (min(batches, 1) if self.traffic.rests() else batches)
         )
-        time.sleep(wait_s)
+        # And at some moment after it, told by how much has come meanwhile.
+        enough = min(self.traffic.sent + more, self.traffic.allowed)
+        running.wait_for(lambda: self.traffic.sent >= enough)
         self.orphans += running.kill()
         log.info("killed a router", after=running.batches())
 
@@ -126,6 +130,7 @@ def kill_again_and_again(
         last = routers.start(path, "--once")
         assert last.end()[0] == 0, last.said
     doubles = assert_all_is_there(pipelines, number)
+    assert_the_audit_agrees(path, number)
     assert are_gone(killing.orphans), killing.orphans
     log.info("counted", lost=0, twice=doubles, wall_s=round(time.monotonic() - began))
 
@@ -157,6 +162,19 @@ def assert_all_is_there(pipelines: Pipelines, number: int) -> dict[str, int]:
     assert sums.places == spans
     assert (sums.read, sums.quarantined, sums.filtered) == (number, len(bad), len(good))
     return doubles
+
+
+def assert_the_audit_agrees(path: Path, number: int) -> None:
+    """Ask `router audit`, as a user would."""
+    command = [str(ROUTER), "audit", "-c", str(path), "-o", "json"]
+    asked = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    assert asked.returncode == 0, asked.stdout + asked.stderr
+    audit = json.loads(asked.stdout)
+    assert audit["ok"]
+    for output in audit["outputs"]:
+        assert output["findings"] == []
+        assert sum(one["read"] for one in output["partitions"]) == number
+        assert sum(one["lag"] for one in output["partitions"]) == 0
 
 
 def test_killed_twice_under_traffic(own_broker: Broker, tmp_path: Path) -> None:

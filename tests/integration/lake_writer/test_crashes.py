@@ -29,15 +29,9 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
 
 # PySpark leaves the sockets that it collects over to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 @pytest.fixture

@@ -25,16 +25,10 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
 
 T0_MS = 1_772_323_200_000
 HOUR_MS = 3_600_000
 BOUNDED = (contract.INGESTION_TS, contract.PARTITION, contract.OFFSET)
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 @pytest.fixture

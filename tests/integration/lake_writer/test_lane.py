@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
     from tests.registry_server import RegistryServer
 
 FIELDS: list[dict[str, Any]] = [
@@ -79,11 +78,6 @@ SHOWN = [
         "wall": "1970-01-01T00:00:00.000", "many": [], "map": {},
     },
 ]  # fmt: skip
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 @pytest.fixture

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headrace.config.workspace import Workspace
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
-
 
 @pytest.fixture
 def topic(unique: Callable[[str], str], pipelines: Pipelines) -> str:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from headrace.checkpoint import CheckpointDamaged
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal, TopicMissing
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import Record
 from router import query
-from router.checkpoint import CheckpointDamaged
 from router.ledger import Counts
 from router.source import Gap, TopicMadeAnew
 from tests.integration.pipelines import Pipelines, event
@@ -35,14 +35,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
 
 OUT = {"name": "out"}
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
 
 LARGEST_BYTES = 12_000_000
 FIRST_MS = 1_700_000_000_000
@@ -60,11 +59,6 @@ POISON: dict[str, bytes | None] = {
     "a zero byte": b"\x00",
     "without what is needed": b'{"id": 1}',
 }
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 def send(pipelines: Pipelines, topic: str, records: Iterable[Parts]) -> None:

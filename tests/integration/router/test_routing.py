@@ -25,16 +25,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
 
 BAD = b'{"id": 1, "at": "\xff'
 LIMIT_S = 30.0
 TIMESTAMP_MS = 1_700_000_000_123
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
     from tests.registry_server import RegistryServer
 
 LONG = {"type": "long", "logicalType": "timestamp-millis"}
@@ -43,11 +42,6 @@ STREAMS = schema(ID, KIND, AT)
 OLDER = schema({"name": "id", "type": "int"}, AT)
 NEWER = schema(ID, KIND, {"name": "more", "type": {"type": "map", "values": "string"}}, AT)
 OTHER = schema({"name": "id", "type": {"type": "array", "items": "long"}}, AT)
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 @pytest.fixture

@@ -15,15 +15,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
-
 
 BAD = b"\xff"
-
-
-@pytest.fixture
-def pipelines(workspace: Workspace) -> Pipelines:
-    return Pipelines(workspace)
 
 
 @pytest.fixture

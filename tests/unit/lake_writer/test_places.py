@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from headrace.errors import Terminal
-from lake_writer.places import OffsetsGone, TopicMadeAnew, batch_ends, starting_places
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from lake_writer.places import OffsetsGone, TopicMadeAnew, starting_places
 
 HELD = {0: range(5, 20), 1: range(3)}
 
@@ -34,13 +28,3 @@ def test_a_topic_that_was_made_anew_is_told_from_the_old_one() -> None:
     said = "t-0 up to 30, where the topic ends at 20; t-7, a partition that is not there"
     with pytest.raises(TopicMadeAnew, match=said):
         starting_places("t", {0: 31, 7: 1}, HELD, "earliest")
-
-
-def test_a_batch_ends_where_spark_says(tmp_path: Path) -> None:
-    (tmp_path / "offsets").mkdir()
-    log = tmp_path / "offsets" / "3"
-    log.write_text('v1\n{"batchTimestampMs":1}\n{"t":{"0":12,"10":7}}')
-    assert batch_ends(tmp_path, 3, "t") == {0: 12, 10: 7}
-    log.write_text('v2\n{}\n{"t":{"0":12}}')
-    with pytest.raises(Terminal, match="another format than v1"):
-        batch_ends(tmp_path, 3, "t")

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from router.checkpoint import CheckpointDamaged, batch_ends, fit
+from headrace.checkpoint import CheckpointDamaged, batch_ends
+from router.checkpoint import fit
 
 if TYPE_CHECKING:
     from pathlib import Path
