@@ -112,7 +112,7 @@ def show(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path |
     "file",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="A file with a record a line; - is stdin.",
+    help="A file with a record a line, or one JSON object over all lines; - is stdin.",
 )
 @click.option(
     "--envelope",

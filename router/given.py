@@ -10,9 +10,11 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+import structlog
+
 from headrace.errors import HeadraceError, Terminal, UsageError
 from headrace.kafka.sender import Record
-from headrace.produce import unwrap
+from headrace.produce import ENVELOPE_KEYS, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 BASE64: Final = "value_base64"
 # Kafka's word for a timestamp that the producer gave.
 CREATE_TIME: Final = 1
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,8 @@ def read_given(
 ) -> Iterator[tuple[int, GivenRecord]]:
     """Give the records of a file with the numbers of their lines, as if the source had them.
 
-    They stand in partition 0, from offset 0 on. Without an envelope a line is a value.
+    They stand in partition 0, from offset 0 on. Without an envelope a line is a value; a JSON
+    object that is spread over all lines of the file is one record.
     """
     if source.format == "avro" and not envelope:
         raise UsageError(
@@ -91,20 +95,50 @@ def read_given(
         )
     name = "stdin" if str(file) == "-" else str(file)
     offset = 0
-    with _open(file) as lines:
-        for number, line in enumerate(lines, start=1):
-            text = line.rstrip(b"\r\n")
-            if not text.strip():
-                continue
-            try:
-                record = _unwrapped(text) if envelope else Record(text)
-            except (ValueError, TypeError, HeadraceError, RecursionError) as problem:
-                said = str(problem).splitlines()[0]
-                raise Terminal(f"{name}:{number}: {said}") from None
-            at_ms = now_ms if record.timestamp_ms is None else record.timestamp_ms
-            place = Place(source.topic, 0, offset)
-            yield number, GivenRecord(place, at_ms, record.value, record.key, record.headers)
-            offset += 1
+    for number, line in enumerate(_pieces(file), start=1):
+        text = line.rstrip(b"\r\n")
+        if not text.strip():
+            continue
+        try:
+            record = _unwrapped(text) if envelope else Record(text)
+        except (ValueError, TypeError, HeadraceError, RecursionError) as problem:
+            said = str(problem).splitlines()[0]
+            raise Terminal(f"{name}:{number}: {said}") from None
+        if offset == 0 and not envelope and looks_wrapped(text):
+            log.warning("this looks like an envelope, and is read as a value: try --envelope")
+        at_ms = now_ms if record.timestamp_ms is None else record.timestamp_ms
+        place = Place(source.topic, 0, offset)
+        yield number, GivenRecord(place, at_ms, record.value, record.key, record.headers)
+        offset += 1
+
+
+def looks_wrapped(line: bytes) -> bool:
+    """Whether a line has the members of an envelope, and no others."""
+    whole = _json_or_none(line)
+    return (
+        isinstance(whole, dict)
+        and bool(whole.keys() & {"value", BASE64})
+        and len(whole) > 1
+        and whole.keys() <= ENVELOPE_KEYS | {BASE64}
+    )
+
+
+def _pieces(file: Path) -> list[bytes]:
+    """Return the lines of a file; one where all of them are one object, as people lay it out."""
+    with _open(file) as opened:
+        whole = opened.read()
+    lines = whole.split(b"\n")
+    filled = [line for line in lines if line.strip()]
+    if len(filled) > 1 and _json_or_none(filled[0]) is None and _json_or_none(whole) is not None:
+        return [whole]
+    return lines
+
+
+def _json_or_none(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:

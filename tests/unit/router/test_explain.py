@@ -105,6 +105,26 @@ def test_what_only_spark_evaluates_is_named_and_the_rest_told(tmp_path: Path) ->
     assert "only Spark evaluates this output: --spark does it here" in text
 
 
+def test_an_object_may_be_laid_out_over_many_lines(tmp_path: Path) -> None:
+    stream = write_stream(tmp_path, [to_topic("out")])
+    laid_out = json.dumps(json.loads(event(7)), indent=2).encode()
+    (one,) = explained(stream, laid_out)["records"]
+    assert one["read"]["id"] == 7
+    wrapped = json.dumps({"value": json.loads(event(8))}, indent=2).encode()
+    (one,) = explained(stream, wrapped, envelope=True)["records"]
+    assert one["read"]["id"] == 8
+    # Two of them are no object: each line is a record, and a bad one.
+    assert len(explained(stream, laid_out + b"\n" + laid_out)["records"]) > 2
+
+
+def test_an_envelope_that_is_read_as_a_value_is_told(tmp_path: Path) -> None:
+    stream = write_stream(tmp_path, [to_topic("out")])
+    wrapped = json.dumps({"value": json.loads(event(7)), "key": "7"}).encode()
+    done = invoke("explain", stream, "--record", "-", stdin=wrapped)
+    assert "try --envelope" in done.stderr
+    assert "try --envelope" not in invoke("explain", stream, "--record", "-", stdin=event(7)).stderr
+
+
 def test_bytes_are_given_in_base64(tmp_path: Path) -> None:
     source = {**SOURCE, "format": "raw"}
     del source["schema"]
