@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import rich_click as click
 
+from backfill.results.cli import compare
 from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
 
 if TYPE_CHECKING:
@@ -221,6 +222,9 @@ def cancel(run_id: str, *, delete_output: bool, as_json: bool, workspace_dir: Pa
         click.echo(f"  its tag on {table} is removed")
     if done.output_removed is not None:
         click.echo(f"  its files in {done.output_removed} are removed")
+
+
+backfill.add_command(compare)
 
 
 def main() -> None:

@@ -1,0 +1,112 @@
+"""Two tables held against each other, by Spark and by an oracle of a few lines."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill.period import parse_period
+from backfill.results.compare import Wish, compare
+from backfill.results.comparison import Kind
+from headrace.errors import Terminal, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill.results.comparison import Comparison
+
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+SCHEMA = "user string, at timestamp, events int, tags map<string, int>"
+Row = tuple[str | None, datetime, int | None, dict[str, int] | None]
+
+
+def at(minute: float) -> datetime:
+    return DAY + timedelta(minutes=minute)
+
+
+KEY = Wish(("user", "at"))
+
+
+def compared(
+    spark: SparkSession, left: Sequence[Row], right: Sequence[Row], wish: Wish = KEY
+) -> Comparison:
+    def frame(rows: Sequence[Row]) -> DataFrame:
+        return spark.createDataFrame(list(rows), SCHEMA)
+
+    return compare(("left", frame(left)), ("right", frame(right)), wish)
+
+
+def test_each_mismatch_has_its_kind_and_its_example(spark: SparkSession) -> None:
+    same: list[Row] = [(f"u{n}", at(n), n, {"a": n, "b": 1}) for n in range(50)]
+    nothing: Row = (None, at(0), None, None)
+    left = [*same, nothing, ("gone", at(1), 1, None), ("other", at(2), 1, None)]
+    right = [*same, nothing, ("new", at(3), 1, None), ("other", at(2), 2, {"a": 1}), same[7]]
+    found = compared(spark, left, right)
+    assert found.matched == 51
+    assert found.mismatches == {
+        Kind.MISSING: 1,
+        Kind.EXTRA: 1,
+        Kind.DIFFERING: 1,
+        Kind.REPEATED: 1,
+    }
+    assert found.differing_columns == {"events": 1, "tags": 1}
+    assert (found.left.repeated_keys, found.right.repeated_keys) == (0, 1)
+    by_kind = {one.kind: one for one in found.examples}
+    assert by_kind[Kind.MISSING].key == {"user": "gone", "at": "2026-03-01T00:01:00.000000Z"}
+    assert by_kind[Kind.MISSING].right is None
+    assert by_kind[Kind.DIFFERING].left == {"events": 1, "tags": None}
+    assert by_kind[Kind.DIFFERING].right == {"events": 2, "tags": {"a": 1}}
+    assert by_kind[Kind.REPEATED].right == {"events": 7, "tags": {"a": 7, "b": 1}}
+
+
+def test_the_period_leaves_rows_out_and_its_ends_are_a_kind(spark: SparkSession) -> None:
+    period = parse_period("2026-03-01T01:00", "2026-03-01T02:00")
+    left: list[Row] = [("u", at(minute), 1, None) for minute in (59.9, 60, 90, 119, 120)]
+    right: list[Row] = [("u", at(minute), 1, None) for minute in (90, 60.5, 200)]
+    wish = Wish(("user", "at"), ("tags",), "at", period, 60_000_000)
+    found = compared(spark, left, right, wish)
+    assert found.matched == 1
+    assert found.mismatches == {Kind.BOUNDARY: 3}
+    assert found.match_percent_inside == 100
+
+
+def test_against_an_oracle(spark: SparkSession) -> None:
+    chance = random.Random(11)
+    whole: list[Row] = [
+        (f"u{chance.randrange(40)}", at(chance.randrange(3)), chance.randrange(2), None)
+        for _ in range(300)
+    ]
+    left, right = whole[:200], whole[60:]
+    kinds: Counter[Kind] = Counter()
+    matched = 0
+    for key in {row[:2] for row in whole}:
+        ours, theirs = (Counter(row for row in side if row[:2] == key) for side in (left, right))
+        alone, others = (ours - theirs).total(), (theirs - ours).total()
+        matched += (ours & theirs).total()
+        kinds[Kind.DIFFERING] += min(alone, others)
+        kind = Kind.MISSING if not theirs else Kind.EXTRA if not ours else Kind.REPEATED
+        kinds[kind] += abs(alone - others)
+    found = compared(spark, left, right)
+    assert found.matched == matched
+    assert found.mismatches == +kinds
+    assert len(found.examples) <= 3 * len(Kind)
+
+
+def test_what_cannot_be_compared_is_told_by_its_column(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("u", 1)], "user string, events int")
+    wider = spark.createDataFrame([("u", 1)], "user string, events long")
+    with pytest.raises(UsageError, match=r"table a has no column usr\n.*user"):
+        compare(("a", frame), ("b", frame), Wish(("usr",)))
+    with pytest.raises(UsageError, match="neither table has it"):
+        compare(("a", frame), ("b", frame), Wish(("user",), ("event",)))
+    with pytest.raises(Terminal, match="events is int in a and bigint in b"):
+        compare(("a", frame), ("b", wider), Wish(("user",)))
+    assert compare(("a", frame), ("b", wider), Wish(("user",), ("events",))).matched == 1
+    with pytest.raises(Terminal, match="neither a nor b has a row"):
+        compare(("a", frame.limit(0)), ("b", frame.limit(0)), Wish(("user",)))
