@@ -178,4 +178,5 @@ def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
         sources=counted(plan, measured.rows),
         offset_order_held=None if plan.order != "strict" else not measured.out_of_order,
         batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
+        time_column=plan.time_column,
     )

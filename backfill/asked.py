@@ -34,6 +34,7 @@ class Asked(TypedDict):
     threshold: str | None
     order: Order | None
     rate_limit: str | None
+    time_column: str
 
 
 def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
@@ -67,6 +68,7 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
         order=asked["order"] or "bounded",
         threshold_us=threshold // MICROSECOND,
         rate=rate,
+        time_column=asked["time_column"],
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from headrace.contract import INGESTION_TS
+
 
 @dataclass(frozen=True, slots=True)
 class SourceCount:
@@ -45,6 +47,7 @@ class Certificate:
     sources: tuple[SourceCount, ...]
     offset_order_held: bool | None = None
     batches_unmeasured: int = 0
+    time_column: str = INGESTION_TS
 
     @property
     def bound_held(self) -> bool:
@@ -87,6 +90,7 @@ class Certificate:
             "offset_order_held": self.offset_order_held,
             "batches_unmeasured": self.batches_unmeasured,
             "period": self.period,
+            "time_column": self.time_column,
             "sources": [
                 asdict(source) | {"as_planned": source.as_planned} for source in self.sources
             ],

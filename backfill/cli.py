@@ -9,6 +9,7 @@ import rich_click as click
 
 from backfill.results.cli import compare
 from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
+from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,14 @@ def table_options(function: F) -> F:
             metavar="DURATION",
             help="How far a record may lie behind one that came in an earlier step, over all tables."
             " [default: the application's smallest threshold; for tables 15min]",
+        ),
+        click.option(
+            "--time-column",
+            default=INGESTION_TS,
+            show_default=True,
+            metavar="COLUMN",
+            help="The column of times that period, order and bound go by. A table of others may have"
+            " another one; dots lead into a struct.",
         ),
         click.option("--regions", default="", metavar="A,B", help="Only records of these regions."),
         click.option("--end-ts", "end", metavar="TIME", help="Up to here, not included."),
@@ -139,8 +148,9 @@ def replay(
 
     If a record b came in an earlier step than a record a, then b is at most the threshold
     newer than a: for every two records of any of the tables, whatever the layout of the files.
-    The period is half-open and goes by `__metadata__.kafka_ingestion_ts`; times are ISO-8601,
-    in UTC where they name no zone. A certificate says what was read and how far out of order
+    The period is half-open and goes by `__metadata__.kafka_ingestion_ts`, or by the column that
+    --time-column names; times are ISO-8601, in UTC where they name no zone. A row without a time
+    is of no period: it is not read, and the certificate says that it is missing. A certificate says what was read and how far out of order
     it was, as measured on the records; the exit code is 1 where it is not as it should be.
 
         backfill replay --table lake.playback.starts --to jsonl:replayed

@@ -1,4 +1,4 @@
-"""The columns of the data contract in an Arrow batch."""
+"""The column of times that a replay goes by, and those of the data contract, in an Arrow batch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import pyarrow.compute as pc
 
 from headrace.contract import METADATA
 
-INGESTION_FIELD = "kafka_ingestion_ts"
 
-
-def ingestion_times(batch: pa.RecordBatch) -> pa.Int64Array:
-    """Return the ingestion times of a batch in microseconds."""
-    times = pc.struct_field(batch.column(METADATA), INGESTION_FIELD)
-    return times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+def times_of(batch: pa.RecordBatch, column: str) -> pa.Int64Array:
+    """Return the times of a batch in microseconds; dots lead into a struct."""
+    name, *inside_it = column.split(".")
+    times = batch.column(name)
+    for field in inside_it:
+        times = pc.struct_field(times, field)
+    return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
 
 
 def regions_of(batch: pa.RecordBatch) -> pa.StringArray:

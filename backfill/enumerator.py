@@ -54,7 +54,8 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
         for source in sources
         for name in [source.name]
     )
-    return Plan(period, tuple(regions), order, threshold_us, planned, tuple(steps))
+    time_column = sources[0].time_column
+    return Plan(period, tuple(regions), order, threshold_us, planned, tuple(steps), time_column)
 
 
 def _all(units: Mapping[str, Sequence[Unit]]) -> list[Unit]:

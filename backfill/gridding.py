@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.columns import ingestion_times, offsets_of, partitions_of, topics_of
+from backfill.columns import offsets_of, partitions_of, times_of, topics_of
 from backfill.cutting import Cell, Grid
 from backfill.strict import Stretch
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 LEAST, MOST = 2**63, -(2**63)
 
 
-def cells(batches: Iterable[pa.RecordBatch], grid: Grid) -> list[Cell]:
+def cells(batches: Iterable[pa.RecordBatch], grid: Grid, time_column: str) -> list[Cell]:
     """Find which cells of the grid hold any of the records."""
     found: dict[int, tuple[int, int, int]] = defaultdict(lambda: (LEAST, MOST, 0))
     for batch in batches:
-        for row in _grouped(_columns(batch, grid), ["cell"], ["time"]):
+        for row in _grouped(_columns(batch, grid, time_column), ["cell"], ["time"]):
             low, high, rows = found[row["cell"]]
             found[row["cell"]] = (
                 min(low, row["time_min"]),
@@ -39,10 +39,11 @@ def stretches(
     group: RowGroup | None,
     batches: Iterable[pa.RecordBatch],
     grid: Grid,
+    time_column: str,
 ) -> Iterator[Stretch]:
     """Find what a row group has of each Kafka partition in each cell of the grid."""
     tables = [
-        _columns(batch, grid)
+        _columns(batch, grid, time_column)
         .append_column("topic", topics_of(batch))
         .append_column("partition", partitions_of(batch))
         .append_column("offset", offsets_of(batch))
@@ -67,8 +68,8 @@ def stretches(
         )
 
 
-def _columns(batch: pa.RecordBatch, grid: Grid) -> pa.Table:
-    times = ingestion_times(batch)
+def _columns(batch: pa.RecordBatch, grid: Grid, time_column: str) -> pa.Table:
+    times = times_of(batch, time_column)
     cell = pc.divide(pc.subtract(times, grid.origin_us), grid.cell_us)
     return pa.table({"time": times, "cell": cell})
 

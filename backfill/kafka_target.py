@@ -13,14 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backfill.columns import (
-    ingestion_times,
     offsets_of,
     partitions_of,
     regions_of,
+    times_of,
     topics_of,
 )
 from backfill.json_columns import TEXT, json_objects
-from headrace.contract import METADATA, ORIGIN, REGION_HEADER
+from headrace.contract import (
+    INGESTION_TS,
+    METADATA,
+    OFFSET,
+    ORIGIN,
+    PARTITION,
+    REGION,
+    REGION_HEADER,
+    TOPIC,
+)
 from headrace.errors import Terminal, UsageError
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import BY_KEY, Record, Sender
@@ -56,6 +65,7 @@ class KafkaTopic:
         """Send the records of one step, and wait for all acknowledgements; returns the counts."""
         counts: Counter[str] = Counter()
         for source, batch in batches:
+            _require_origin(source, batch)
             values = self._values(batch)
             for start, end in pace.pieces(len(values), values.nbytes):
                 part = batch.slice(start, end - start)
@@ -120,13 +130,28 @@ class KafkaTopic:
         return places
 
 
+def _require_origin(source: str, batch: pa.RecordBatch) -> None:
+    known = set(batch.schema.names)
+    if METADATA in known:
+        known = {f"{METADATA}.{field.name}" for field in batch.schema.field(METADATA).type}
+    missing = [
+        name for name in (INGESTION_TS, TOPIC, PARTITION, OFFSET, REGION) if name not in known
+    ]
+    if missing:
+        raise Terminal(
+            f"table {source} has no {', '.join(missing)}: there is no telling where its records"
+            " were in Kafka, and a replay into a topic says so of each",
+            "replay it to files: --to jsonl:DIR",
+        )
+
+
 def _origins(batch: pa.RecordBatch) -> pa.Array:
     """Return where each record was in Kafka: topic/partition/offset/milliseconds."""
     parts = (
         topics_of(batch),
         partitions_of(batch),
         offsets_of(batch),
-        pc.floor(pc.divide(ingestion_times(batch), 1000)),
+        pc.floor(pc.divide(times_of(batch, INGESTION_TS), 1000)),
     )
     return pc.binary_join_element_wise(*(part.cast(TEXT) for part in parts), SLASH).cast(
         pa.large_binary()

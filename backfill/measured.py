@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow.compute as pc
 
-from backfill.columns import ingestion_times
+from backfill.columns import times_of
 from backfill.disorder import DisorderMeter
 from backfill.order_meter import OrderMeter
 
@@ -51,15 +51,16 @@ class Totals:
 class TaskMeter:
     """Measures what passes through one task."""
 
-    def __init__(self, source: str, *, offsets: bool) -> None:
+    def __init__(self, source: str, time_column: str, *, offsets: bool) -> None:
         self._measure = TaskMeasure(source)
+        self._time_column = time_column
         self._order = OrderMeter() if offsets else None
 
     def through(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pass batches on, having looked at them."""
         measure = self._measure
         for batch in batches:
-            bounds = pc.min_max(ingestion_times(batch))
+            bounds = pc.min_max(times_of(batch, self._time_column))
             oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
             measure.rows += batch.num_rows
             measure.oldest_us = min(

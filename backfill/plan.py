@@ -11,6 +11,7 @@ import msgspec
 
 from backfill.period import Period  # noqa: TC001 - a kept plan is read by its types
 from backfill.planner import Step
+from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,6 +64,7 @@ class Plan:
     threshold_us: int
     sources: tuple[PlannedSource, ...]
     steps: tuple[Step, ...]
+    time_column: str = INGESTION_TS
 
     @property
     def rows(self) -> int:

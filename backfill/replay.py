@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow.compute as pc
 
 from backfill.certificate import Certificate, SourceCount
-from backfill.columns import ingestion_times
+from backfill.columns import times_of
 from backfill.disorder import DisorderMeter
 from backfill.order_meter import OrderMeter
 from backfill.pace import Drained
@@ -108,6 +108,7 @@ class Delivery:
             complete=position.steps_done == len(plan.steps),
             sources=counted(plan, position.rows),
             offset_order_held=None if plan.order != "strict" else not position.out_of_order,
+            time_column=plan.time_column,
         )
 
     def _advance(self, step: Step, counts: Counter[str]) -> None:
@@ -124,7 +125,7 @@ class Delivery:
 
     def _measured(self, step: Step) -> Iterator[tuple[str, pa.RecordBatch]]:
         for source, batch in read_step(step, self._sources):
-            bounds = pc.min_max(ingestion_times(batch))
+            bounds = pc.min_max(times_of(batch, self._plan.time_column))
             oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
             self._meter.see(oldest, newest)
             self._newest[source] = max(newest, self._newest.get(source, newest))

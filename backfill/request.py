@@ -14,6 +14,7 @@ from backfill.planner import Limits
 from backfill.replay import Delivery
 from backfill.source import LakeSource
 from backfill.state import RunRecord, RunState
+from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
 from headrace.locks import hold
 
@@ -40,6 +41,7 @@ class Request:
     order: Order
     threshold_us: int
     rate: Rate | Literal["auto"] | None = None
+    time_column: str = INGESTION_TS
 
     @property
     def limits(self) -> Limits:
@@ -86,7 +88,9 @@ def held_by(run_id: str) -> tuple[str, str]:
 def plan_of(workspace: Workspace, request: Request) -> Plan:
     """Plan a replay, and do nothing else."""
     sources = [
-        LakeSource(workspace, name, request.period, request.regions)
+        LakeSource(
+            workspace, name, request.period, request.regions, time_column=request.time_column
+        )
         for name in dict.fromkeys(request.tables)
     ]
     return make_plan(
@@ -111,6 +115,7 @@ def sources_of(
             plan.regions,
             snapshot_id=planned.snapshot_id,
             columns=columns,
+            time_column=plan.time_column,
         )
         for planned in plan.sources
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from pyiceberg.types import TimestamptzType
+from pyiceberg.types import TimestampType, TimestamptzType
 
 from backfill.cutting import Grid, runs_of_row_groups, slices_of_row_group
 from backfill.footer import NoBounds, row_groups
@@ -14,7 +14,7 @@ from backfill.listing import Listed, has_deletes, listed, time_bound
 from backfill.strict import cell_us
 from backfill.table_reader import TableReader
 from backfill.units import RowGroup, Unit
-from headrace.contract import INGESTION_TS, METADATA, OFFSET, PARTITION, TOPIC
+from headrace.contract import INGESTION_TS, METADATA, OFFSET, PARTITION, REGION, TOPIC
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
 
@@ -47,8 +47,10 @@ class LakeSource:
         *,
         snapshot_id: int | None = None,
         columns: Sequence[str] = (),
+        time_column: str = INGESTION_TS,
     ) -> None:
         self.name = name
+        self.time_column = time_column
         self.table: Table = load_table(workspace, name)
         current = self.table.current_snapshot()
         self.snapshot_id = snapshot_id or (current.snapshot_id if current else None)
@@ -58,9 +60,10 @@ class LakeSource:
                 "it was expired: plan the replay anew, with another --run-id",
             )
         self._schema: Schema = self.table.schema()
-        self._field_id = self._ingestion_field()
+        self._field_id = self._time_field()
+        self._require(REGION if regions else time_column)
         self._period = period
-        self._reader = TableReader(name, self.table, self.snapshot_id, period, regions)
+        self._reader = TableReader(name, self.table, self.snapshot_id, period, regions, time_column)
         self.columns = self._selected(columns)
 
     def files(self) -> list[Unit]:
@@ -87,14 +90,16 @@ class LakeSource:
         grid = Grid(self._period.start_us, max(1, threshold_us))
         found: dict[int, list[Cell]] = {}
         groups: list[RowGroup] = []
-        for group, batches in self._reader.groups(file, self._field_id, (INGESTION_TS,)):
+        for group, batches in self._reader.groups(file, self._field_id, (self.time_column,)):
             if group is None:
                 whole = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
-                slices = slices_of_row_group(file, whole, cells(batches(), grid), grid)
+                slices = slices_of_row_group(
+                    file, whole, cells(batches(), grid, self.time_column), grid
+                )
                 return [unit.without_row_groups() for unit in slices], file.width_us
             groups.append(group)
             if group.width_us > threshold_us:
-                found[group.index] = cells(batches(), grid)
+                found[group.index] = cells(batches(), grid, self.time_column)
         units, too_wide = runs_of_row_groups(file, groups, threshold_us)
         for group in too_wide:
             units += slices_of_row_group(file, group, found[group.index], grid)
@@ -103,11 +108,13 @@ class LakeSource:
     def stretches(self, file: Unit, threshold_us: int) -> list[Stretch]:
         """Read which offsets of which Kafka partitions a file has, and when they arrived."""
         grid = Grid(self._period.start_us, cell_us(threshold_us))
-        columns = INGESTION_TS, TOPIC, PARTITION, OFFSET
+        columns = self.time_column, TOPIC, PARTITION, OFFSET
+        for column in columns:
+            self._require(column)
         return [
             stretch
             for group, batches in self._reader.groups(file, self._field_id, columns)
-            for stretch in stretches(file, group, batches(), grid)
+            for stretch in stretches(file, group, batches(), grid, self.time_column)
         ]
 
     def rows(self, unit: Unit, lanes: LaneFilter | None = None) -> Iterator[pa.RecordBatch]:
@@ -151,17 +158,32 @@ class LakeSource:
             partly=has_deletes or bool(self._reader.regions),
         )
 
-    def _ingestion_field(self) -> int:
+    def _time_field(self) -> int:
+        self._require(self.time_column)
+        field = self._schema.find_field(self.time_column)
+        if not isinstance(field.field_type, (TimestamptzType, TimestampType)):
+            raise Terminal(
+                f"{self.time_column} of {self.name} is {field.field_type}, no time in microseconds",
+                self._advice(),
+            )
+        return field.field_id
+
+    def _require(self, column: str) -> None:
         try:
-            field = self._schema.find_field(INGESTION_TS)
+            self._schema.find_field(column)
         except ValueError:
             raise Terminal(
-                f"table {self.name} has no column {INGESTION_TS}",
-                "replays go by it; the lake writer puts it there",
+                f"table {self.name} has no column {column}, which this replay goes by",
+                self._advice(),
             ) from None
-        if not isinstance(field.field_type, TimestamptzType):
-            raise Terminal(f"{INGESTION_TS} of {self.name} is {field.field_type}, not timestamptz")
-        return field.field_id
+
+    def _advice(self) -> str:
+        times = [
+            name
+            for name in self._schema.column_names
+            if isinstance(self._schema.find_type(name), (TimestamptzType, TimestampType))
+        ]
+        return f"name its column of times by --time-column: {', '.join(times) or 'it has none'}"
 
     def _selected(self, columns: Sequence[str]) -> Schema:
         """Return the columns that are asked for, and those that every replay goes by."""
@@ -172,7 +194,10 @@ class LakeSource:
                 f"table {self.name} has no column {', '.join(unknown)}",
                 f"it has {', '.join(known)}",
             )
-        return self._schema.select(*columns, METADATA) if columns else self._schema
+        if not columns:
+            return self._schema
+        goes_by = {METADATA, self.time_column.split(".")[0]} & set(known)
+        return self._schema.select(*columns, *goes_by)
 
 
 def _by_task(task: FileScanTask, field_id: int) -> Listed:

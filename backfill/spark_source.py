@@ -148,7 +148,7 @@ class StepReader(DataSourceStreamReader):
         if not isinstance(partition, Share):
             return
         source = open_source(self._options)
-        meter = TaskMeter(source.name, offsets=bool(partition.ranges))
+        meter = TaskMeter(source.name, source.time_column, offsets=bool(partition.ranges))
         batches = (
             read_in_order(source, partition.units, partition.ranges)
             if partition.ranges
@@ -228,4 +228,5 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         plan.regions,
         snapshot_id=pinned[table],
         columns=columns,
+        time_column=plan.time_column,
     )

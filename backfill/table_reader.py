@@ -14,10 +14,10 @@ from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, In
 from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
 from pyiceberg.types import StructType
 
-from backfill.columns import ingestion_times, inside, regions_of
+from backfill.columns import inside, regions_of, times_of
 from backfill.file_columns import holds_structs_in_lists, same_columns
 from backfill.footer import row_groups
-from headrace.contract import INGESTION_TS, REGION
+from headrace.contract import REGION
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -40,19 +40,21 @@ _one_of: Callable[..., BooleanExpression] = In
 class TableReader:
     """Reads the files of one snapshot; only rows of the period and its regions come out."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what is read of which table
         self,
         name: str,
         table: Table,
         snapshot_id: int | None,
         period: Period,
         regions: Sequence[str],
+        time_column: str,
     ) -> None:
         self.name = name
         self.table = table
         self.snapshot_id = snapshot_id
         self.period = period
         self.regions = tuple(regions)
+        self.time_column = time_column
         self._tasks: dict[str, FileScanTask] | None = None
 
     def rows(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
@@ -114,7 +116,8 @@ class TableReader:
 
     def filter(self, span: tuple[int, int]) -> BooleanExpression:
         """Return what Iceberg is to look for in a half-open span of time."""
-        inside_span = And(_at_least(INGESTION_TS, span[0]), _less(INGESTION_TS, span[1]))
+        name = self.time_column
+        inside_span = And(_at_least(name, span[0]), _less(name, span[1]))
         return And(inside_span, _one_of(REGION, self.regions)) if self.regions else inside_span
 
     @contextlib.contextmanager
@@ -160,7 +163,7 @@ class TableReader:
             yield batch.filter(self._mask(batch, span))
 
     def _mask(self, batch: pa.RecordBatch, span: tuple[int, int]) -> pa.BooleanArray:
-        mask = inside(ingestion_times(batch), span)
+        mask = inside(times_of(batch, self.time_column), span)
         if not self.regions:
             return mask
         return pc.and_(mask, pc.is_in(regions_of(batch), pa.array(self.regions)))

@@ -12,6 +12,7 @@ from backfill.lanes import LaneFilter, in_order
 from backfill.measured import TaskMeter, file_of, totals
 from backfill.order_meter import OrderMeter
 from backfill.units import OffsetRange
+from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +105,7 @@ def test_a_meter_sees_whether_they_are(held: list[list[Place]]) -> None:
 
 def test_what_tasks_saw_is_put_together_and_a_second_attempt_counts_once(tmp_path: Path) -> None:
     def task(step: int, place: tuple[int, int], held: list[Place], time_us: int) -> None:
-        meter = TaskMeter("lake.t", offsets=True)
+        meter = TaskMeter("lake.t", INGESTION_TS, offsets=True)
         assert list(meter.through(iter([batch_of(held, time_us)])))
         meter.keep(file_of(tmp_path, step, "lake.t", *place))
 
