@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from backfill.cli import backfill
+from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import pytest
@@ -55,6 +58,39 @@ def rows_in(folder: Path) -> list[dict[str, Any]]:
         for path in sorted(folder.glob("step-*.jsonl"))
         for line in path.read_text().splitlines()
     ]
+
+
+def places(rows: Iterable[dict[str, Any]]) -> Counter[tuple[str, int, int]]:
+    """Count each record by its table, its Kafka partition and its offset."""
+    return Counter(
+        (row["__source__"], row["__metadata__"]["partition"], row["__metadata__"]["offset"])
+        for row in rows
+    )
+
+
+def worst_disorder_s(rows: Iterable[dict[str, Any]], time_column: str = INGESTION_TS) -> float:
+    """Compare each record with the newest of the steps before its own: the bound, spelt out."""
+    worst = 0.0
+    newest_before = newest = "0000"
+    step = -1
+    for row in rows:
+        if row["__step__"] != step:
+            step, newest_before = row["__step__"], newest
+        time = str(_at(row, time_column))
+        if newest_before > time:
+            worst = max(worst, _seconds(newest_before) - _seconds(time))
+        newest = max(newest, time)
+    return worst
+
+
+def _at(row: Any, column: str) -> object:  # noqa: ANN401 - a JSON object, or what is in it
+    for name in column.split("."):
+        row = row[name]
+    return row
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def offsets_by_partition(rows: Sequence[dict[str, Any]]) -> dict[int, list[int]]:

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +15,11 @@ import pytest
 
 from headrace.embedded.process import wait_until
 
+from .in_process import PERIOD, places, rows_in, worst_disorder_s
 from .lake_tables import DAY, Stored, make_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
 
 BACKFILL = Path(sys.executable).with_name("backfill")
-PERIOD = ["--start-ts", "2026-03-01", "--end-ts", "2026-03-02"]
 
 
 def replay(workspace: Workspace, tables: Iterable[str], to: Path, *more: str) -> dict[str, Any]:
@@ -45,40 +43,6 @@ def command(workspace: Workspace, tables: Iterable[str], to: Path, *more: str) -
     named = [word for table in tables for word in ("--table", table)]
     place = ["--workspace", str(workspace.root), "--to", f"jsonl:{to}", "-o", "json"]
     return [str(BACKFILL), "replay", *named, *PERIOD, *place, *more]
-
-
-def lines(folder: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line)
-        for path in sorted(folder.glob("step-*.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
-
-
-def places(rows: Iterable[dict[str, Any]]) -> Counter[tuple[str, int, int]]:
-    return Counter(
-        (row["__source__"], row["__metadata__"]["partition"], row["__metadata__"]["offset"])
-        for row in rows
-    )
-
-
-def worst_disorder_s(rows: Sequence[dict[str, Any]]) -> float:
-    """Compare each record with the newest of the steps before its own: the bound, spelt out."""
-    worst = 0.0
-    newest_before = newest = "0000"
-    step = -1
-    for row in rows:
-        if row["__step__"] != step:
-            step, newest_before = row["__step__"], newest
-        time = row["__metadata__"]["kafka_ingestion_ts"]
-        if newest_before > time:
-            worst = max(worst, seconds(newest_before) - seconds(time))
-        newest = max(newest, time)
-    return worst
-
-
-def seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 def layout(seed: int) -> list[list[Stored]]:
@@ -110,7 +74,7 @@ def test_the_bound_holds_and_every_record_comes_once(
     layouts = [layout(seed), layout(seed + 100)]
     tables = [make_table(lake_catalog, unique("bound"), files, 16) for files in layouts]
     certificate = replay(workspace, tables, tmp_path / "out", "--max-misalignment", threshold)
-    rows = lines(tmp_path / "out")
+    rows = rows_in(tmp_path / "out")
     wanted = Counter(
         (table, record.partition, record.offset)
         for table, files in zip(tables, layouts, strict=True)
@@ -141,7 +105,7 @@ def test_a_missing_list_of_records_stays_missing(
         f" (1L, null, {metadata}), (2L, array(), {metadata})"
     )
     replay(workspace, [table], tmp_path / "out")
-    items = {row["id"]: row["items"] for row in lines(tmp_path / "out")}
+    items = {row["id"]: row["items"] for row in rows_in(tmp_path / "out")}
     assert items == {0: [{"sku": "s0"}], 1: None, 2: []}
 
 
@@ -161,9 +125,9 @@ def test_the_period_is_half_open_to_the_microsecond_and_regions_are_chosen(
     ]
     table = make_table(lake_catalog, unique("edges"), files)
     replay(workspace, [table], tmp_path / "all")
-    assert sorted(offset for _, _, offset in places(lines(tmp_path / "all"))) == [1, 2, 3, 4]
+    assert sorted(offset for _, _, offset in places(rows_in(tmp_path / "all"))) == [1, 2, 3, 4]
     replay(workspace, [table], tmp_path / "eu", "--regions", "eu")
-    assert sorted(offset for _, _, offset in places(lines(tmp_path / "eu"))) == [1, 4]
+    assert sorted(offset for _, _, offset in places(rows_in(tmp_path / "eu"))) == [1, 4]
 
 
 def test_rows_that_were_deleted_by_position_do_not_come_back(
@@ -186,7 +150,7 @@ def test_rows_that_were_deleted_by_position_do_not_come_back(
     ).writeTo(table).append()
     spark.sql(f"DELETE FROM {table} WHERE id % 10 = 3")
     certificate = replay(workspace, [table], tmp_path / "out", "--max-misalignment", "7s")
-    rows = lines(tmp_path / "out")
+    rows = rows_in(tmp_path / "out")
     assert sorted(row["id"] for row in rows) == [n for n in range(100) if n % 10 != 3]
     assert worst_disorder_s(rows) <= 7
     assert certificate["steps"] > 5
@@ -224,7 +188,7 @@ def test_a_replay_survives_an_expiry_of_its_snapshot(
         )
         assert len(list(steps)) == 5
         assert going.certificate().complete
-    assert len(lines(tmp_path / "out")) == 6
+    assert len(rows_in(tmp_path / "out")) == 6
     assert set(lake_catalog.load_table(("replays", name)).metadata.refs) == {"main"}
 
 
@@ -232,40 +196,6 @@ def many_steps(catalog: Catalog, name: str) -> tuple[str, int]:
     """Make a table whose replay at 100 ms takes a few hundred steps."""
     file = [Stored(0, n, n / 10) for n in range(3_000)]
     return make_table(catalog, name, [file], 100), len(file)
-
-
-@pytest.mark.parametrize("kills", [4])
-def test_killed_and_resumed_it_delivers_what_it_would_have(
-    kills: int,
-    workspace: Workspace,
-    lake_catalog: Catalog,
-    unique: Callable[[str], str],
-    tmp_path: Path,
-) -> None:
-    table, count = many_steps(lake_catalog, unique("killed"))
-    out = tmp_path / "out"
-    begin = command(
-        workspace, [table], out, "--max-misalignment", "1s", "--run-id", out.parent.name
-    )
-    chance = random.Random(kills)
-    seen = 0
-    for number in range(kills):
-        words = begin if number == 0 else [*begin, "--resume"]
-        running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wanted = seen + chance.randrange(1, 60)
-        position = workspace.state_dir / "backfill" / out.parent.name / "position.json"
-        assert wait_until(partial(has_reached, position, wanted, running), 60)
-        running.kill()
-        running.wait()
-        seen = steps_done(position)
-    certificate = json.loads(
-        subprocess.run([*begin, "--resume"], capture_output=True, text=True, check=True).stdout
-    )
-    rows = lines(out)
-    assert Counter(row["__metadata__"]["offset"] for row in rows) == Counter(range(count))
-    assert certificate["rows"] == count
-    assert certificate["complete"] is True
-    assert worst_disorder_s(rows) * 1000 <= certificate["threshold_ms"]
 
 
 def has_reached(position: Path, wanted: int, running: subprocess.Popen[bytes]) -> bool:
@@ -295,7 +225,7 @@ def test_ctrl_c_ends_after_a_step_and_says_how_to_go_on(
     assert f"--resume --run-id {run_id}" in stderr
     resumed = replay(workspace, [table], out, "--run-id", run_id, "--resume")
     assert resumed["complete"] is True
-    assert resumed["rows"] == count == len(lines(out))
+    assert resumed["rows"] == count == len(rows_in(out))
 
 
 @pytest.mark.parametrize(
