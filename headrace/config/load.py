@@ -45,11 +45,15 @@ class LoadedStream:
 
 @dataclass(frozen=True, slots=True)
 class LoadedLakeTable:
-    """A lake table without mistakes. `schema` is None for format raw and for a registry."""
+    """A lake table without mistakes. `schema` is None for format raw and for a registry.
+
+    `schema_file` is where the schema is kept, if in a file: it may change while a job runs.
+    """
 
     config: LakeTable
     schema: Record | None
     path: Path
+    schema_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,14 @@ def load_target(stream: LoadedStream, sink: StreamSink, workspace: Workspace) ->
 def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:
     """Read a lake table; BadConfig has all its problems."""
     config, examined = _load(path, workspace, "lake_table", LakeTable)
-    return LoadedLakeTable(config, examined.schemas.get("source"), examined.document.path)
+    sheet = Sheet(examined.document, Known(workspace.root))
+    is_file = isinstance(config.source.schema_ref, str)
+    return LoadedLakeTable(
+        config,
+        examined.schemas.get("source"),
+        examined.document.path,
+        sheet.find_file("source", "schema") if is_file else None,
+    )
 
 
 def load_app(path: Path, workspace: Workspace) -> LoadedApp:

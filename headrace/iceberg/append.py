@@ -27,6 +27,7 @@ from pyiceberg.table.update import (
     RemoveSnapshotsUpdate,
     SetPropertiesUpdate,
     SetSnapshotRefUpdate,
+    TableRequirement,
     TableUpdate,
 )
 
@@ -71,12 +72,12 @@ def append(table: Table, commit: Append) -> Table:
     parent = table.current_snapshot()
     draft = ManifestDraft(table, commit.snapshot_id)
     snapshot = _snapshot(table, parent, commit, draft)
-    return _commit(table, _changes(table, commit, snapshot), draft.written)
+    return commit_if(on_head(table), table, _changes(table, commit, snapshot), draft.written)
 
 
 def set_properties(table: Table, properties: Mapping[str, str]) -> Table:
     """Change properties while the table has exactly this head; `HeadMoved` where it has not."""
-    return _commit(table, [SetPropertiesUpdate(updates=dict(properties))], [])
+    return commit_if(on_head(table), table, [SetPropertiesUpdate(updates=dict(properties))])
 
 
 def remove_quietly(table: Table, places: Sequence[str]) -> None:
@@ -140,11 +141,22 @@ def _changes(table: Table, commit: Append, snapshot: Snapshot) -> list[TableUpda
     return updates
 
 
-def _commit(table: Table, updates: Sequence[TableUpdate], written: Sequence[str]) -> Table:
-    requirements = (
-        AssertTableUUID(uuid=table.metadata.table_uuid),
-        AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=table.metadata.current_snapshot_id),
-    )
+def on_head(table: Table) -> TableRequirement:
+    """Return the condition that main is still where it was seen."""
+    return AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=table.metadata.current_snapshot_id)
+
+
+def commit_if(
+    condition: TableRequirement,
+    table: Table,
+    updates: Sequence[TableUpdate],
+    written: Sequence[str] = (),
+) -> Table:
+    """Change the table once, where the condition holds; `HeadMoved` where it does not.
+
+    `written` are the files that only this commit refers to. `NoAnswer` where nobody knows.
+    """
+    requirements = (AssertTableUUID(uuid=table.metadata.table_uuid), condition)
     try:
         response = table.catalog.commit_table(table, requirements, tuple(updates))
     except CommitFailedException as refused:

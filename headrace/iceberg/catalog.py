@@ -58,8 +58,12 @@ def sqlite_file(properties: dict[str, str]) -> Path | None:
 
 def load_table(workspace: Workspace, name: str) -> Table:
     """Load `catalog.database.table`, or say which tables there are."""
+    return load_from(open_catalog(workspace.catalog(split_name(name)[0])), name)
+
+
+def load_from(catalog: PyIcebergCatalog, name: str) -> Table:
+    """Load `catalog.database.table` over a connection that is open."""
     catalog_name, database, table = split_name(name)
-    catalog = open_catalog(workspace.catalog(catalog_name))
     try:
         return catalog.load_table((*database, table))
     except NoSuchTableError:

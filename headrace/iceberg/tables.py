@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.exceptions import (
-    NamespaceAlreadyExistsError,
-    NoSuchTableError,
-    TableAlreadyExistsError,
-)
+from pyiceberg.exceptions import TableAlreadyExistsError
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import parse_transform
 
 from headrace.contract import TABLE_PROPERTIES, with_metadata
-from headrace.errors import Terminal
-from headrace.iceberg.catalog import open_catalog, split_name
+from headrace.iceberg.catalog import load_from, open_catalog, split_name
+from headrace.iceberg.evolving import follow
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
@@ -26,30 +23,34 @@ if TYPE_CHECKING:
     from headrace.config.lake_table import Target
     from headrace.config.partitioning import Partition
     from headrace.config.workspace import Workspace
+    from headrace.iceberg.evolution import Follows
     from headrace.schema.model import Record
 
 FIRST_PARTITION_ID = 1000
 
 
-def ensure_table(workspace: Workspace, target: Target, record: Record) -> Table:
-    """Return the table, made by the schema where it is missing; refuse one that does not fit."""
+def ensure_table(
+    workspace: Workspace, target: Target, record: Record, follows: Follows = "none"
+) -> Table:
+    """Return the table, made by the schema where it is missing.
+
+    One that is there gets the columns that it lacks, as far as it is to follow; one that does not
+    fit is refused.
+    """
     catalog = open_catalog(workspace.catalog(target.catalog))
     name = (*target.database.split("."), target.table)
-    schema, own_properties = to_iceberg(with_metadata(record))
-    try:
-        table = catalog.load_table(name)
-    except NoSuchTableError:
-        try:
-            catalog.create_namespace_if_not_exists(name[:-1])
-            return catalog.create_table(
+    if not catalog.table_exists(name):
+        schema, own_properties = to_iceberg(with_metadata(record))
+        catalog.create_namespace_if_not_exists(name[:-1])
+        # Somebody else may be first with it.
+        with contextlib.suppress(TableAlreadyExistsError):
+            catalog.create_table(
                 name,
                 schema,
                 partition_spec=partition_spec(target.partition_by, schema),
                 properties={**properties(target), **own_properties},
             )
-        except (TableAlreadyExistsError, NamespaceAlreadyExistsError):
-            table = catalog.load_table(name)
-    refuse_other_columns(target.identifier, table.schema(), schema)
+    table = follow(lambda: catalog.load_table(name), target.identifier, record, follows)
     missing = {
         key: value for key, value in TABLE_PROPERTIES.items() if table.properties.get(key) != value
     }
@@ -107,38 +108,7 @@ def partition_spec(partitions: Sequence[Partition], schema: Schema) -> Partition
     return PartitionSpec(*fields)
 
 
-def refuse_other_columns(name: str, held: Schema, wanted: Schema) -> None:
-    """Refuse a table whose columns are not the schema's."""
-    have = {field.name: str(field.field_type) for field in held.fields}
-    want = {field.name: str(field.field_type) for field in wanted.fields}
-    held_names, wanted_names = _leaves(held), _leaves(wanted)
-    problems = [
-        f"{column} is {held_names.get(column, 'not there')}, the schema says {kind}"
-        for column, kind in wanted_names.items()
-        if held_names.get(column) != kind
-    ]
-    problems += [f"{column} is not in the schema" for column in have if column not in want]
-    if problems:
-        raise Terminal(
-            f"table {name} does not fit the schema: {'; '.join(problems)}",
-            "name another table, or bring schema and table together",
-        )
-
-
-def _leaves(schema: Schema) -> Mapping[str, str]:
-    return {
-        schema.find_column_name(number) or "": str(field.field_type)
-        for number, field in _fields(schema)
-        if field.field_type.is_primitive
-    }
-
-
-def _fields(schema: Schema) -> Iterator[tuple[int, Any]]:
-    yield from schema._lazy_id_to_field.items()  # noqa: SLF001 - pyiceberg has no public one
-
-
 def table_loader(workspace: Workspace, name: str) -> Callable[[], Table]:
     """Return what loads `catalog.database.table` anew each time, over one connection."""
-    catalog_name, database, table = split_name(name)
-    catalog = open_catalog(workspace.catalog(catalog_name))
-    return lambda: catalog.load_table((*database, table))
+    catalog = open_catalog(workspace.catalog(split_name(name)[0]))
+    return lambda: load_from(catalog, name)

@@ -93,7 +93,7 @@ def _fields(record: Record) -> list[NestedField]:
         NestedField(
             _UNNUMBERED,
             field.name,
-            _iceberg(field.type),
+            iceberg_type(field.type),
             required=not field.nullable,
             doc=field.doc,
         )
@@ -101,16 +101,17 @@ def _fields(record: Record) -> list[NestedField]:
     ]
 
 
-def _iceberg(node: Type) -> IcebergType:
+def iceberg_type(node: Type) -> IcebergType:
+    """Return the type of a column; the ids inside it are still to be given."""
     bare = carried(node)
     match bare:
         case Record():
             return StructType(*_fields(bare))
         case Array():
-            element = _iceberg(bare.item)
+            element = iceberg_type(bare.item)
             return ListType(_UNNUMBERED, element, element_required=not bare.item_nullable)
         case Map():
-            value = _iceberg(bare.value)
+            value = iceberg_type(bare.value)
             return MapType(
                 _UNNUMBERED,
                 StringType(),

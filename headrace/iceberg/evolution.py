@@ -1,0 +1,187 @@
+"""What a table's columns have to become when the schema of its records has changed.
+
+Columns are known by their ids, which never change: files that were written before, and snapshots
+that somebody reads, stay what they are. What the records no longer have stays a column.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.types import (
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
+
+from headrace.schema.iceberg import iceberg_type
+from headrace.schema.model import Array, Map, Primitive, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.types import IcebergType
+
+    from headrace.schema.model import Field, Type
+
+Follows: TypeAlias = Literal["none", "add_columns", "widen"]
+_RANK: Final[dict[Follows, int]] = {"none": 0, "add_columns": 1, "widen": 2}
+# The same column would hold numbers in two units.
+_TIMES_OF_DAY: Final = (Primitive.TIME_MILLIS, Primitive.TIME_MICROS)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that a table's schema would have to do, in words, and what has to allow it."""
+
+    text: str
+    needs: Follows
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """The columns as they would be. `problems` are what no table can follow."""
+
+    schema: Schema
+    changes: tuple[Change, ...]
+    problems: tuple[str, ...]
+
+    def beyond(self, follows: Follows) -> tuple[Change, ...]:
+        """Return the changes that are more than what is allowed."""
+        return tuple(one for one in self.changes if _RANK[one.needs] > _RANK[follows])
+
+
+def evolution(held: Schema, wanted: Record, last_id: int) -> Evolution:
+    """Return what becomes of a table's columns; `last_id` is the highest id it ever gave."""
+    evolver = _Evolver(last_id)
+    fields = evolver.fields(held.fields, wanted, "")
+    changed = Schema(
+        *fields,
+        schema_id=held.schema_id,
+        identifier_field_ids=held.identifier_field_ids,
+    )
+    schema = held if changed == held else changed
+    return Evolution(schema, tuple(evolver.changes), tuple(evolver.problems))
+
+
+class _Evolver:
+    """Goes through both schemas side by side."""
+
+    def __init__(self, last_id: int) -> None:
+        self._ids = itertools.count(last_id + 1)
+        self.changes: list[Change] = []
+        self.problems: list[str] = []
+
+    def fields(
+        self, held: Sequence[NestedField], wanted: Record, at: str
+    ) -> tuple[NestedField, ...]:
+        """Return the columns that are there, as they are to be, then those that are new."""
+        partners = _partners(held, wanted)
+        known = {field.name for field in partners.values()}
+        kept = [self._kept(one, partners.get(one.name), at) for one in held]
+        new = [field for field in wanted.fields if field.name not in known]
+        return (*kept, *(self._added(field, held, at) for field in new))
+
+    def _kept(self, held: NestedField, wanted: Field | None, at: str) -> NestedField:
+        path = f"{at}{held.name}"
+        if wanted is None:
+            if held.required:
+                self._change(f"let {path} be null, which the schema no longer has", "widen")
+            return held.model_copy(update={"required": False})
+        if wanted.name != held.name:
+            self._change(f"rename {path} to {wanted.name}", "add_columns")
+        kind = self._type(held.field_type, wanted.type, f"{at}{wanted.name}")
+        required = self._required(f"{at}{wanted.name}", held.required, nullable=wanted.nullable)
+        return held.model_copy(
+            update={"name": wanted.name, "field_type": kind, "required": required}
+        )
+
+    def _added(self, field: Field, held: Sequence[NestedField], at: str) -> NestedField:
+        path = f"{at}{field.name}"
+        kind = iceberg_type(field.type)
+        same = [one.name for one in held if one.name.casefold() == field.name.casefold()]
+        if same:
+            self.problems.append(
+                f"{path} differs from the table's {at}{same[0]} only in case, which Spark folds"
+            )
+        elif not field.nullable and field.default is None:
+            self.problems.append(
+                f"{path} is new and required, without a default for the records before it"
+            )
+        else:
+            self._change(f"add {path} ({kind})", "add_columns")
+        number = next(self._ids)
+        # Rows that are there have no value for it, so it is never a required one.
+        numbered = assign_fresh_schema_ids(kind, lambda: next(self._ids))
+        return NestedField(number, field.name, numbered, required=False, doc=field.doc)  # type: ignore[arg-type]  # a type in, a type out
+
+    def _type(self, held: IcebergType, wanted: Type, path: str) -> IcebergType:
+        match held, wanted:
+            case StructType(), Record():
+                return StructType(*self.fields(held.fields, wanted, f"{path}."))
+            case ListType(), Array():
+                item = self._type(held.element_type, wanted.item, f"{path}[]")
+                required = self._required(
+                    f"{path}[]", held.element_required, nullable=wanted.item_nullable
+                )
+                return ListType(held.element_id, item, element_required=required)
+            case MapType(key_type=StringType()), Map():
+                value = self._type(held.value_type, wanted.value, f"{path}{{}}")
+                required = self._required(
+                    f"{path}{{}}", held.value_required, nullable=wanted.value_nullable
+                )
+                return MapType(
+                    held.key_id, held.key_type, held.value_id, value, value_required=required
+                )
+        return self._leaf(held, wanted, path)
+
+    def _leaf(self, held: IcebergType, wanted: Type, path: str) -> IcebergType:
+        kind = iceberg_type(wanted)
+        is_time = wanted in _TIMES_OF_DAY
+        if held == kind or (_is_wider(held, kind) and not is_time):
+            return held
+        if _is_wider(kind, held) and not is_time:
+            self._change(f"widen {path} from {held} to {kind}", "widen")
+            return kind
+        self.problems.append(f"{path} is {held}, the schema says {kind}")
+        return held
+
+    def _required(self, path: str, required: bool, *, nullable: bool) -> bool:
+        if required and nullable:
+            self._change(f"let {path} be null", "widen")
+        return required and not nullable
+
+    def _change(self, text: str, needs: Follows) -> None:
+        self.changes.append(Change(text, needs))
+
+
+def _partners(held: Sequence[NestedField], wanted: Record) -> dict[str, Field]:
+    """Return the field of the schema for each column: by name, then by an alias of the field."""
+    names = {one.name for one in held}
+    found = {field.name: field for field in wanted.fields if field.name in names}
+    for field in wanted.fields:
+        if field.name not in names:
+            old = next((one for one in field.aliases if one in names and one not in found), None)
+            if old is not None:
+                found[old] = field
+    return found
+
+
+def _is_wider(one: IcebergType, other: IcebergType) -> bool:
+    """Whether every value of the other is one of this, as Iceberg has it."""
+    match one, other:
+        case (LongType(), IntegerType()) | (DoubleType(), FloatType()):
+            return True
+        case DecimalType(), DecimalType():
+            return one.scale == other.scale and one.precision > other.precision
+    return False
