@@ -22,8 +22,8 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader, offset_of
 from headrace.landing.completeness import Completeness, completeness_property
 from headrace.landing.marks import Mark, Span, mark_property
+from headrace.records.columns import decoder
 from headrace.times import format_time_us
-from lake_writer.columns import decoder
 from lake_writer.findings import Findings, PartitionFindings
 from lake_writer.intervals import Runs, Tally
 from lake_writer.plan import values_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace import Workspace
-    from lake_writer.columns import Bad
+    from headrace.records.columns import Bad
 
 TOLD_EVERY_ROWS: Final = 10_000_000
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from headrace.iceberg.table_files import TableFiles
 from headrace.kafka.bulk import Producers
 from headrace.kafka.quarantine import READING, Quarantine
 from headrace.kafka.ranges import Readers
-from lake_writer.columns import Columns
+from headrace.records.columns import Columns
 from lake_writer.time_order import TimeOrder
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.iceberg.table_files import TablePlace
-    from lake_writer.columns import Bad
+    from headrace.records.columns import Bad
     from lake_writer.plan import LandingPlan
 
 # Spark's Python workers live on between tasks, and so do connections.
@@ -88,7 +88,7 @@ class _Run:
 
     def run(self) -> Written:
         plan = self._task.plan
-        columns = Columns(plan, self._task.place.columns)
+        columns = Columns(plan.values, plan.topic, plan.region, self._task.place.columns)
         reader = _readers.take(plan.properties)
         try:
             for number, messages in reader.chunks(plan.topic, self._task.ranges):

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from headrace.config.kafka_parts import SCHEMA_DOC, Format, KafkaSink, SchemaRef, StartingOffsets
+from headrace.config.hygiene import LakeHygiene
+from headrace.config.kafka_parts import (
+    REGISTRY_DOC,
+    SCHEMA_DOC,
+    Format,
+    KafkaSink,
+    RegistryAddress,
+    SchemaRef,
+    StartingOffsets,
+    registry_subject,
+    registry_url,
+)
 from headrace.config.model import Model
 from headrace.config.scalars import Callable_, Duration, KeyName, Name, Text, Topics
+
+if TYPE_CHECKING:
+    from headrace.config.secret import Secret
 
 
 class DynamicSource(Model):
@@ -31,6 +45,21 @@ class KafkaTopics(Model):
     starting_offsets: StartingOffsets = Field(
         default="earliest", description="Where the very first start begins."
     )
+    registry: RegistryAddress | None = Field(default=None, description=REGISTRY_DOC)
+    hygiene: LakeHygiene = Field(
+        default_factory=LakeHygiene,
+        description="What makes a record good: the same as in the lake table's file.",
+    )
+
+    @property
+    def registry_url(self) -> Secret | None:
+        """Where the schemas of writers are looked up, None where no registry is named."""
+        return registry_url(self.schema_ref, self.registry)
+
+    @property
+    def registry_subject(self) -> str | None:
+        """The subject that the schema is kept under, None where it is a file or there is none."""
+        return registry_subject(self.schema_ref)
 
 
 class IcebergSource(Model):

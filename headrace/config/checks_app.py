@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.config.checks_kafka import check_sink, check_source, columns_of
+from headrace.config.checks_hygiene import check_required
+from headrace.config.checks_kafka import check_registry, check_sink, check_source, columns_of
 from headrace.config.checks_stream import report_expression
 from headrace.config.problems import did_you_mean
 from headrace.expressions.columns import Columns, Missing
@@ -27,6 +28,8 @@ def check_app(sheet: Sheet) -> dict[str, Record]:
         kind = sheet.text(*path, "type")
         if kind == "kafka":
             schema, is_raw = check_source(sheet, path)
+            check_registry(sheet, path)
+            check_required(sheet, (*path, "hygiene", "required"), columns_of(schema, is_raw=is_raw))
             columns[name] = columns_of(schema, is_raw=is_raw)
             if schema is not None:
                 schemas[name] = schema

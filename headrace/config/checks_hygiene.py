@@ -43,8 +43,7 @@ def check_hygiene(sheet: Sheet, columns: Columns) -> None:
     required: KeyPath = ("hygiene", "required")
     if sheet.mapping(*required):
         required = (*required, "columns")
-    for number, _ in enumerate(sheet.items(*required)):
-        _column(sheet, (*required, number), columns)
+    check_required(sheet, required, columns)
     for name in sheet.mapping("hygiene", "ranges"):
         _check_range(sheet, ("hygiene", "ranges", name), columns)
     for number, _ in enumerate(sheet.items("hygiene", "coerce")):
@@ -53,6 +52,12 @@ def check_hygiene(sheet: Sheet, columns: Columns) -> None:
         _check_mask(sheet, ("hygiene", "mask", name), columns)
     _check_json_only(sheet)
     _check_quarantine(sheet)
+
+
+def check_required(sheet: Sheet, path: KeyPath, columns: Columns) -> None:
+    """Check that the columns exist which a list says are required."""
+    for number, _ in enumerate(sheet.items(*path)):
+        _column(sheet, (*path, number), columns)
 
 
 def _column(

@@ -225,6 +225,15 @@ class LakeHygiene(Model):
             return None
         return self.quarantine or default_quarantine(source)
 
+    def as_rules(self) -> Hygiene:
+        """Return the same as the rules that records are checked by."""
+        skew = self.max_future_skew
+        return Hygiene(
+            required=Required(columns=self.required) if self.required else None,
+            max_future_skew=None if skew is None else FutureSkew(limit=skew),
+            on_bad_record=self.on_bad_record,
+        )
+
 
 def default_quarantine(source: KafkaSource) -> QuarantineTopic:
     """Return where bad records of that source go where no topic is named."""

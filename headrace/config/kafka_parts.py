@@ -46,6 +46,22 @@ SCHEMA_DOC = (
     "An Avro schema file, beside this file or under the workspace; or {registry: {url, subject}}. "
     "Format raw has none: its columns are the bytes `key` and `value`."
 )
+REGISTRY_DOC = (
+    "Format avro: where the schemas of writers are looked up. A schema of {registry: …} says so "
+    "itself."
+)
+
+
+def registry_url(schema: str | RegistrySchema | None, own: RegistryAddress | None) -> Secret | None:
+    """Return where the schemas of writers are looked up, None where no registry is named."""
+    if own is not None:
+        return own.url
+    return schema.registry.url if isinstance(schema, RegistrySchema) else None
+
+
+def registry_subject(schema: str | RegistrySchema | None) -> str | None:
+    """Return the subject that a schema is kept under, None where it is a file or there is none."""
+    return schema.registry.subject if isinstance(schema, RegistrySchema) else None
 
 
 class KafkaSource(Model):
@@ -64,25 +80,17 @@ class KafkaSource(Model):
         description="What to do when retention took records that were not read yet: stop and "
         "name the gap, or go on and keep the gap in the ledger.",
     )
-    registry: RegistryAddress | None = Field(
-        default=None,
-        description="Format avro: where the schemas of writers are looked up. A schema of "
-        "{registry: …} says so itself.",
-    )
+    registry: RegistryAddress | None = Field(default=None, description=REGISTRY_DOC)
 
     @property
     def registry_url(self) -> Secret | None:
         """Where the schemas of writers are looked up, None where no registry is named."""
-        if self.registry is not None:
-            return self.registry.url
-        registered = self.schema_ref
-        return registered.registry.url if isinstance(registered, RegistrySchema) else None
+        return registry_url(self.schema_ref, self.registry)
 
     @property
     def registry_subject(self) -> str | None:
         """The subject that the schema is kept under, None where it is a file or there is none."""
-        registered = self.schema_ref
-        return registered.registry.subject if isinstance(registered, RegistrySchema) else None
+        return registry_subject(self.schema_ref)
 
 
 class KafkaSink(Model):

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace import contract
 from headrace.errors import Terminal
+from headrace.kafka.bulk import LARGEST_BATCH_BYTES, Way, properties_of
+from headrace.kafka.cluster import KafkaCluster
 
 if TYPE_CHECKING:
+    from headrace.config.workspace import Cluster
     from headrace.kafka.bulk import BulkProducer
     from headrace.records.rows import Headers
 
@@ -16,6 +19,8 @@ READING: Final = "VALUE_CONVERTER"
 EVALUATING: Final = "TRANSFORMATION"
 WRITING: Final = "TASK_PUT"
 EXCEPTION_CLASS: Final = "headrace.BadRecord"
+# A record that only just fitted into the source gets headers, and has to fit again.
+MARGIN_BYTES: Final = 64 * 1024
 
 
 class Quarantine:
@@ -40,6 +45,17 @@ class Quarantine:
             f"the quarantine topic {self.topic} refuses a record: {reason}",
             "let it take what the source takes (max.message.bytes)",
         )
+
+
+def quarantine_way(cluster: Cluster, topic: str, room: int) -> tuple[str, Way]:
+    """Return a quarantine topic and the way to it; it is made where it is missing.
+
+    `room` is how large a batch the source takes, and so the quarantine.
+    """
+    kafka = KafkaCluster(cluster)
+    kafka.ensure_topic(topic, settings={"max.message.bytes": str(room + MARGIN_BYTES)})
+    batch_bytes = min(LARGEST_BATCH_BYTES, kafka.largest_batch_bytes(topic))
+    return topic, Way(properties_of(cluster.client_properties()), "lz4", batch_bytes)
 
 
 def headers_of_bad(message: Any, stage: str, reason: str, connector: str) -> Headers:  # noqa: ANN401 - as above

@@ -1,4 +1,8 @@
-"""Records of one partition as columns: decoded, checked, and with `__metadata__`."""
+"""Records of one partition as columns: decoded, checked, and with `__metadata__`.
+
+The one way by which rows land in a table and by which an application reads them live: what is a
+bad record, and how a good one looks, is the same for both.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.records.rows import Row
-    from lake_writer.plan import LandingPlan, Values
+    from headrace.records.values import Values
 
 # A message of the client, whose package only headrace.kafka imports.
 Message: TypeAlias = Any
@@ -33,16 +37,16 @@ _ARGUMENTS: Final = ("messages", "now_ms", "rows", "at_ms", "offsets", "regions"
 
 
 class Columns:
-    """Makes record batches with the columns of a table's files."""
+    """Makes record batches of a topic's records, with the columns that are given."""
 
-    def __init__(self, plan: LandingPlan, columns: pa.Schema) -> None:
+    def __init__(self, values: Values, topic: str, region: str | None, columns: pa.Schema) -> None:
         self._columns = columns
         own = pa.schema([one for one in columns if one.name != METADATA])
-        self._make = column_maker(plan.values.schema, own)
+        self._make = column_maker(values.schema, own)
         self._metadata: pa.StructType = columns.field(METADATA).type
         self._metadata_at = columns.get_field_index(METADATA)
-        self._topic = plan.topic
-        self._decode = decoder(plan.values, plan.region)
+        self._topic = topic
+        self._decode = decoder(values, region)
 
     def __call__(
         self, messages: Sequence[Message], partition: int

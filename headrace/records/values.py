@@ -1,0 +1,51 @@
+"""How the records of a topic are read, everything looked up."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import Terminal
+from headrace.records.raw import RAW_SCHEMA
+from headrace.registry.address import RegistryAddress
+from headrace.registry.client import Registry
+from headrace.schema.avro import parse_avro
+
+if TYPE_CHECKING:
+    from headrace.config.app import KafkaTopics
+    from headrace.config.hygiene import Hygiene, LakeHygiene
+    from headrace.config.kafka_parts import KafkaSource
+    from headrace.config.workspace import Workspace
+    from headrace.records.decoding import Format
+    from headrace.schema.model import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """How the records of a topic are read. `id` tells one from another in a process."""
+
+    id: str
+    format: Format
+    schema: Record
+    hygiene: Hygiene
+    registry: RegistryAddress | None
+
+
+def values_of(
+    workspace: Workspace,
+    source: KafkaSource | KafkaTopics,
+    schema: Record | None,
+    hygiene: LakeHygiene,
+    name: str,
+) -> Values:
+    """Return how a source's records are read; a registry is asked for the schema that is there."""
+    url = source.registry_url
+    registry = None if url is None else RegistryAddress(url, workspace.state_dir / "registry")
+    found = RAW_SCHEMA if source.format == "raw" else schema
+    if found is None:
+        subject = source.registry_subject
+        if registry is None or subject is None:
+            raise Terminal(f"{name} has no schema")
+        found = parse_avro(Registry(registry).latest(subject).text, f"subject {subject}")
+    return Values(uuid.uuid4().hex, source.format, found, hygiene.as_rules(), registry)
