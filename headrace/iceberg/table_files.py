@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.typedef import Record
 
+# Each open file holds a descriptor, and on an object store the buffers of an upload.
+MOST_OPEN: Final = 32
+
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
@@ -53,7 +56,11 @@ def place_of(table: Table, target_bytes: int) -> TablePlace:
 
 
 class TableFiles:
-    """Files in the making. Each is in the order of time, as long as the rows given are."""
+    """Files in the making. Each is in the order of time, as long as the rows given are.
+
+    However many partitions the rows are of, few files are open at once: rows in the order of
+    time come back to the same few, where partitions are by time.
+    """
 
     def __init__(self, place: TablePlace) -> None:
         self._place = place
@@ -93,7 +100,12 @@ class TableFiles:
             self._finish(partition)
             file = None
         if file is None:
+            if len(self._open) >= MOST_OPEN:
+                # The one whose last rows are the longest ago.
+                self._finish(next(iter(self._open)))
             file = self._open[partition] = self._new(partition, rows)
+        else:
+            self._open[partition] = self._open.pop(partition)
         file.write(rows)
 
     def _new(self, partition: Record, first: pa.Table) -> _File:

@@ -23,7 +23,7 @@ from pyiceberg.types import IntegerType, LongType, TimestamptzType
 from headrace import contract
 from headrace.contract import METADATA, with_metadata
 from headrace.iceberg.append import Append, append
-from headrace.iceberg.table_files import TableFiles, TablePlace, place_of
+from headrace.iceberg.table_files import MOST_OPEN, TableFiles, TablePlace, place_of
 from headrace.landing.row_groups import FEWEST_ROWS, MOST_ROWS, MOST_SPAN_US
 from headrace.records.arrow import column_maker
 from headrace.records.rows import row_class
@@ -192,6 +192,34 @@ def test_a_file_ends_at_its_target_size_or_where_the_order_would(catalog: SqlCat
     for start in (1000, 2000, 0):
         unordered.write(rows_of(place, OWN, numbered(10), np.arange(start, start + 10)))
     assert [file.record_count for file in unordered.close()] == [20, 10]
+
+
+def test_hundreds_of_days_in_one_batch_are_hundreds_of_files_and_few_are_open(
+    catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(catalog, OWN, ("day", contract.INGESTION_TS))
+    place = place_of(table, 2**27)
+    files = TableFiles(place)
+    descriptors = Path("/proc/self/fd")
+    before, most = len(list(descriptors.iterdir())), 0
+    given_new = TableFiles._new  # noqa: SLF001 - where a file is opened
+
+    def counted(own: TableFiles, *arguments: Any) -> Any:  # noqa: ANN401 - as given
+        nonlocal most
+        made = given_new(own, *arguments)
+        most = max(most, len(list(descriptors.iterdir())) - before)
+        return made
+
+    monkeypatch.setattr(TableFiles, "_new", counted)
+    # Producers' clocks, from 1950 to 2099; every day comes back in the second half of the batch.
+    days = np.linspace(-7_300, 47_000, 200, dtype=np.int64)
+    for half in range(2):
+        files.write(rows_of(place, OWN, numbered(200), days * 24 * HOUR_US + half))
+    done = files.close()
+    assert most <= MOST_OPEN + 2
+    assert len({file.partition for file in done}) == 200
+    assert sum(file.record_count for file in done) == 400
+    assert len(commit(table, done).scan().to_arrow()) == 400
 
 
 def test_bounds_in_the_manifest_whatever_the_width(catalog: SqlCatalog) -> None:
