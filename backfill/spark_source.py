@@ -45,7 +45,8 @@ class ReplaySource(DataSource):
     """`spark.readStream.format("headrace")`, with the options `workspace`, `plan` and `table`.
 
     `columns` names the columns to read, with commas; Spark pushes none into a streaming read.
-    `rows_per_s` is how fast the whole plan may go.
+    `rows_per_s` is how fast the whole plan may go, `readers` among how many tasks a step is shared
+    out: by default as many as there are cores here.
     """
 
     @classmethod
@@ -69,7 +70,7 @@ class ReplaySource(DataSource):
             raise UsageError(
                 f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
             )
-        names = (*REQUIRED, "columns", "rows_per_s")
+        names = (*REQUIRED, "columns", "rows_per_s", "readers")
         return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
 
@@ -126,19 +127,20 @@ class StepReader(DataSourceStreamReader):
         return {"step": min(begun + 1, len(steps))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Share out the units of the steps in between, evenly by weight, one chain a core."""
+        """Share out the units of the steps in between, evenly by weight, one chain a reader."""
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
         self._begun = int(end["step"])
         first, table = int(start["step"]), self._options["table"]
         steps = self._loaded().steps[first : int(end["step"])]
         units = [unit for step in steps for unit in step.units if unit.source == table]
         ranges = [one for step in steps for one in step.ranges if one.source == table]
+        readers = int(self._options.get("readers", cores()))
         if ranges:
-            lanes = even_lanes(ranges, cores())
+            lanes = even_lanes(ranges, readers)
             return [
                 Share(first, (number, len(lanes)), units, lane) for number, lane in enumerate(lanes)
             ]
-        chains = even_chains(units, cores())
+        chains = even_chains(units, readers)
         return [
             Share(first, (number, len(chains)), chain, ()) for number, chain in enumerate(chains)
         ]

@@ -11,6 +11,7 @@ from backfill.reading import read_step
 from backfill.request import Request, plan_of, sources_of, state_of
 from headrace.config.load import load_workspace
 from headrace.config.units import parse_duration
+from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,7 @@ class Replay:
         max_misalignment: str = "15min",
         order: Order = "bounded",
         regions: Sequence[str] = (),
+        time_column: str = INGESTION_TS,
         workspace: Path | None = None,
     ) -> None:
         request = Request(
@@ -65,6 +67,7 @@ class Replay:
             tuple(regions),
             order,
             parse_duration(max_misalignment) // MICROSECOND,
+            time_column=time_column,
         )
         self.workspace: Workspace = load_workspace(workspace)
         self.plan: Plan = plan_of(self.workspace, request)
@@ -78,7 +81,10 @@ class Replay:
         return replay
 
     def steps(self, columns: Sequence[str] = ()) -> Iterator[ReplayStep]:
-        """Walk the plan from its beginning, without Spark; `__metadata__` is always among the columns."""
+        """Walk the plan from its beginning, without Spark.
+
+        Beside the columns come always `__metadata__` and the one that the replay goes by.
+        """
         sources = sources_of(self.workspace, self.plan, columns)
         for step in self.plan.steps:
             yield ReplayStep(step, sources)
@@ -102,7 +108,12 @@ class Replay:
         plan_file = state_of(self.workspace, run_id).keep(self.plan)
         spark.dataSource.register(ReplaySource)
         reader = spark.readStream.format(NAME)
-        options = {"workspace": str(self.workspace.root), "plan": str(plan_file)}
+        options = {
+            "workspace": str(self.workspace.root),
+            "plan": str(plan_file),
+            # On a cluster the cores of all executors, not those of the driver's machine.
+            "readers": str(spark.sparkContext.defaultParallelism),
+        }
         if rows_per_s is not None:
             options["rows_per_s"] = str(rows_per_s)
         named = columns or {}
