@@ -12,9 +12,10 @@ import structlog
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]  # it ships no types
 
 from headrace.errors import HeadraceError, Terminal, Transient
+from headrace.python_errors import told_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from datetime import timedelta
     from pathlib import Path
 
@@ -131,36 +132,6 @@ class RunningJob:
         return self._last_batch >= 0
 
 
-def run_jobs(jobs: Sequence[Job], drain: Drain, *, once: bool) -> None:
-    """Run jobs until each has ended, or until asked to drain. One that fails holds up no other."""
-    if drain.requested:
-        return
-    running = [RunningJob(job, once=once) for job in jobs]
-    told: set[str] = set()
-    while any(job.active for job in running) and not drain.wait(CHECK_EVERY_S):
-        _tell_ended(running, told)
-    if drain.requested:
-        for job in running:
-            job.begin_no_more()
-        for job in running:
-            job.drain()
-    failures = [failure for job in running if (failure := job.failure()) is not None]
-    if len(failures) == 1:
-        raise failures[0]
-    if failures:
-        raise Terminal("\n".join(str(failure) for failure in failures))
-
-
-def _tell_ended(jobs: Sequence[RunningJob], told: set[str]) -> None:
-    """Log at once which job has failed: the others may go on for months."""
-    for job in jobs:
-        if job.name not in told and not job.active:
-            told.add(job.name)
-            problem = job.failure()
-            if problem is not None:
-                log.error("a job has ended", job=job.name, reason=problem.message)
-
-
 def finish(query: StreamingQuery, name: str, drain: Drain, *, until_no_data: bool = False) -> int:
     """Follow a query to its end, or to where it has no more data; returns the rows it read."""
     if until_no_data:
@@ -197,6 +168,9 @@ def explained(name: str, problem: BaseException | None) -> HeadraceError:
     if isinstance(problem, JVM_GONE):
         return Transient(f"{name} stopped: Spark's JVM ended", "its Spark log may tell why")
     text = str(problem) or type(problem).__name__
+    told = told_in(text)
+    if told is not None:
+        return told
     if "No space left on device" in text:
         return Terminal(f"{name} stopped: the disk is full", "free some space, start it again")
     if "Some data may have been lost" in text or "OffsetOutOfRange" in text:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.quarantine import quarantine_way
 from headrace.records import values
+from headrace.schema.avro import load_avro
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
     from headrace.kafka.bulk import Way
     from headrace.records.values import Values
+    from headrace.schema.model import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,23 @@ class LandingPlan:
         return f"LandingPlan({self.writer})"
 
 
-def values_of(workspace: Workspace, table: LoadedLakeTable) -> Values:
-    """Return how a table's records are read; a registry is asked for the schema that is there."""
+def schema_of(workspace: Workspace, table: LoadedLakeTable) -> Record:
+    """Return the schema of a table's records as its author has it now, in a file or a registry."""
+    if table.schema_file is not None:
+        return load_avro(table.schema_file)
+    return values_of(workspace, table).schema
+
+
+def values_of(workspace: Workspace, table: LoadedLakeTable, schema: Record | None = None) -> Values:
+    """Return how a table's records are read, by that schema or the one that there is."""
     config = table.config
-    name = f"lake table {config.name}"
-    return values.values_of(workspace, config.source, table.schema, config.hygiene, name)
+    return values.values_of(
+        workspace,
+        config.source,
+        schema or table.schema,
+        config.hygiene,
+        f"lake table {config.name}",
+    )
 
 
 def landing_plan(workspace: Workspace, table: LoadedLakeTable, how: Values) -> LandingPlan:

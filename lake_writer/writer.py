@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,16 +13,18 @@ import structlog
 from headrace.checkpoint import batch_ends
 from headrace.iceberg.append import remove_quietly
 from headrace.iceberg.table_files import place_of
-from headrace.iceberg.tables import ensure_table, table_loader
+from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.spark import read_topics
 from headrace.landing.commits import Batch, TableCommits
 from headrace.landing.completeness import Ends
 from headrace.landing.marks import Identity
 from headrace.locks import hold
-from headrace.streaming import Job, run_jobs
+from headrace.streaming import Job
+from headrace.supervision import raise_failures, supervise
+from lake_writer.following import Following
 from lake_writer.places import starting_places
-from lake_writer.plan import landing_plan, values_of
+from lake_writer.plan import landing_plan
 from lake_writer.slices import ASSUMED_BYTES, slices, tasks_for
 from lake_writer.task import Work, Written, write_files
 
@@ -64,31 +66,38 @@ class LakeWriter:
             self._config.table.identifier,
             Identity.of_this_process(self._config.name, self._config.source.topic),
         )
-        self._values = values_of(workspace, table)
+        self._following = Following(workspace, table, self._load)
         self._starts: Mapping[int, int] = {}
         self._record_bytes: float = ASSUMED_BYTES
         self._landed = Landed()
 
     def prepare(self) -> None:
-        """Check the topic, and make the table where it is missing."""
+        """Check the topic, and make the table or bring it to the schema."""
         self._kafka.require_topic(self._config.source.topic)
-        ensure_table(self._workspace, self._config.table, self._values.schema)
+        self._following.begin()
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Landed:
-        """Run until everything there is now has landed, or until asked to drain."""
-        source, batch = self._config.source, self._config.batch
-        what = f"lake writer {self._config.name}"
-        with hold(self._state / "lock", what, "stop that one first"):
-            self._plan = landing_plan(self._workspace, self._table, self._values)
-            self._resume()
-            starts = json.dumps({source.topic: self._starts})
-            cluster = self._workspace.cluster(source.cluster)
-            kafka = read_topics(
-                spark, cluster, [source.topic], starts, maxOffsetsPerTrigger=str(batch.max_rows)
-            )
-            job = Job(self._config.name, kafka, self._land, self._checkpoint, batch.max_interval)
-            run_jobs([job], drain, once=once)
+        """Run until everything there is now has landed, or until asked to drain.
+
+        What fails for now is tried again from where the table then is, later each time.
+        """
+        name = self._config.name
+        with hold(self._state / "lock", f"lake writer {name}", "stop that one first"):
+            ended = supervise({name: lambda: self._job(spark)}, drain, once=once)
+        raise_failures(ended)
         return self._landed
+
+    def _job(self, spark: SparkSession) -> Job:
+        """Return the query, to be started from where the table is; also anew after a failure."""
+        source, batch = self._config.source, self._config.batch
+        self._plan = landing_plan(self._workspace, self._table, self._following.values)
+        self._resume()
+        starts = json.dumps({source.topic: self._starts})
+        cluster = self._workspace.cluster(source.cluster)
+        rows = read_topics(
+            spark, cluster, [source.topic], starts, maxOffsetsPerTrigger=str(batch.max_rows)
+        )
+        return Job(self._config.name, rows, self._land, self._checkpoint, batch.max_interval)
 
     @property
     def _checkpoint(self) -> Path:
@@ -132,10 +141,11 @@ class LakeWriter:
         """Let tasks write a batch's files; the DataFrame of Spark's own is never read."""
         records = sum(map(len, ranges.values()))
         cores = spark.sparkContext.defaultParallelism
-        table = self._load()
+        table = self._following.before_batch(self._load())
+        plan = replace(self._plan, values=self._following.values)
         place = place_of(table, self._config.table.target_file_size)
         number = tasks_for(records, self._record_bytes, cores)
-        works = [Work(self._plan, place, part) for part in slices(ranges, number)]
+        works = [Work(plan, place, part) for part in slices(ranges, number)]
         written = write_files(spark, works)
         problems = [one.problem for one in written if one.problem is not None]
         if problems:

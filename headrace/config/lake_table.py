@@ -64,7 +64,16 @@ class LakeTable(Model):
     table: Target = Field(description="The table to write.")
     batch: Batch = Field(default_factory=Batch, description="When a batch is committed.")
     schema_evolution: Literal["none", "add_columns", "widen"] = Field(
-        default="none", description="Which changes of the schema the table follows by itself."
+        default="none",
+        description="Which changes of the schema the table follows by itself, also while the "
+        "writer runs: none; new fields, and renames by alias (add_columns); also wider types and "
+        "fields that may now be null (widen).",
+    )
+    on_incompatible_schema: Literal["stop", "quarantine"] = Field(
+        default="stop",
+        description="What to do when the schema becomes one that the table cannot follow: stop "
+        "and name the changes, or go on with the schema before, and keep in the quarantine what "
+        "does not fit that.",
     )
     overrides: Overrides = Field(default_factory=dict, description=OVERRIDES_DOC)
 
