@@ -36,7 +36,13 @@ class File:
         ]
 
 
-times = st.one_of(st.integers(0, 300), st.integers(0, 5_000), st.just(POISON))
+# Close together, far apart, the same again and again, after gaps in which nothing came; poison.
+times = st.one_of(
+    st.integers(0, 300),
+    st.integers(0, 5_000),
+    st.sampled_from([7, 100_000, 100_001, 2_000_000]),
+    st.just(POISON),
+)
 row_group = st.lists(times, min_size=1, max_size=6).map(tuple)
 layouts = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c"]), st.lists(row_group, min_size=1, max_size=4)),
@@ -48,11 +54,11 @@ layouts = st.lists(
     ]
 )
 limits = st.one_of(st.just(ROOMY), st.builds(Limits, st.integers(1, 20), st.integers(100, 3_000)))
-thresholds = st.one_of(st.integers(1, 50), st.integers(1, 10_000))
+thresholds = st.one_of(st.just(0), st.integers(1, 50), st.integers(1, 10_000), st.just(POISON))
 
 
 def cut(files: list[File], threshold: int) -> list[Unit]:
-    grid = Grid(0, threshold)
+    grid = Grid(0, max(1, threshold))
     units: list[Unit] = []
     for file in files:
         whole = file.unit()
