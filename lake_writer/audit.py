@@ -21,6 +21,7 @@ from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader, offset_of
 from headrace.landing.completeness import Completeness, completeness_property
+from headrace.landing.losses import losses_of, losses_property
 from headrace.landing.marks import Mark, Span, mark_property
 from headrace.records.columns import decoder
 from headrace.times import format_time_us
@@ -58,12 +59,20 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
     spans = {number: Span(0, 0, 0) for number in tallies} | dict(Mark.from_json(said).spans)
     kafka = KafkaCluster(workspace.cluster(config.source.cluster))
     held = kafka.offsets(topic)
-    missing = _Missing(workspace, table, held)
+    among = _Missing(workspace, table, held).among
+    losses = losses_of(loaded.properties.get(losses_property(config.name)))
+    accepted = {number: Runs(*losses.get(number, ())) for number in spans}
     absent = {
-        number: Runs(*tallies[number].held.gaps(range(span.since, span.next)))
+        number: Runs(
+            *(
+                run
+                for gap in tallies[number].held.gaps(range(span.since, span.next))
+                for run in accepted[number].gaps(gap)
+            )
+        )
         for number, span in spans.items()
     }
-    lost = missing.among({number: runs for number, runs in absent.items() if runs})
+    missing = among({number: runs for number, runs in absent.items() if runs})
     partitions = [
         PartitionFindings(
             partition=number,
@@ -71,7 +80,8 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
             next=span.next,
             end=held[number].stop if number in held else span.next,
             rows=tallies[number].rows,
-            missing=tuple(lost.get(number, Runs())),
+            missing=tuple(missing.get(number, Runs())),
+            lost=tuple(accepted[number]),
             doubled=tuple(tallies[number].doubled),
             unmarked=tuple(_outside(tallies[number].held, range(span.since, span.next))),
         )
@@ -177,13 +187,14 @@ class _Missing:
 
     def _dropped(self) -> Callable[[Sequence[Message]], set[int]]:
         """Return what tells which records are dropped as bad ones: they are decoded again."""
-        if self._table.config.hygiene.on_bad_record != "drop":
+        hygiene = self._table.config.hygiene
+        if "drop" not in {hygiene.on_bad_record, hygiene.tombstones}:
             return lambda _messages: set()
         decode = decoder(values_of(self._workspace, self._table), None)
 
         def among(messages: Sequence[Message]) -> set[int]:
             bad: list[Bad] = []
             decode(messages, time.time_ns() // 1_000_000, [], [], [], [], bad)
-            return {offset_of(message) for message, _ in bad}
+            return {offset_of(message) for message, broken in bad if broken.action == "drop"}
 
         return among

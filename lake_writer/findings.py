@@ -16,6 +16,7 @@ class PartitionFindings:
     """One partition: from `since` to before `next` the table says it has everything.
 
     `end` is where the topic ended; `unmarked` are rows that no commit of the writer tells of.
+    `lost` is what the topic lost before it landed, and the writer was told to go past.
     """
 
     partition: int
@@ -26,6 +27,7 @@ class PartitionFindings:
     missing: Sequence[range]
     doubled: Sequence[range]
     unmarked: Sequence[range]
+    lost: Sequence[range] = ()
 
     @property
     def complete_up_to(self) -> int:
@@ -78,6 +80,11 @@ class Findings:
             f" complete up to {one.complete_up_to:,}, {max(0, one.end - one.next):,} behind"
             for one in self.partitions
         ]
+        lines += [
+            f"lost: {self.topic}-{one.partition} @ {shown(span)}, accepted by on_data_loss: skip"
+            for one in self.partitions
+            for span in one.lost
+        ]
         wrong = [
             f"{kind}: {self.topic}-{one.partition} @ {shown(span)}"
             for one in self.partitions
@@ -105,4 +112,5 @@ def _to_json(found: PartitionFindings) -> dict[str, Any]:
         "missing": [shown(span) for span in found.missing],
         "doubled": [shown(span) for span in found.doubled],
         "unmarked": [shown(span) for span in found.unmarked],
+        "lost": [shown(span) for span in found.lost],
     }

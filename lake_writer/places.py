@@ -13,11 +13,16 @@ if TYPE_CHECKING:
 class OffsetsGone(Terminal):
     """Records that were to land next are no longer in the topic."""
 
-    def __init__(self, places: str) -> None:
+    def __init__(self, topic: str, gaps: Mapping[int, range]) -> None:
+        self.gaps = dict(gaps)
+        places = "; ".join(
+            f"{topic}-{number} @ {gap.start} to {gap.stop - 1} ({len(gap):,} records)"
+            for number, gap in sorted(gaps.items())
+        )
         super().__init__(
-            f"Kafka no longer has records that were to land next: {places}",
-            "retention or a deletion took them. Restore them if you can; under a new name the"
-            " writer begins at what is there",
+            f"the topic no longer has records that were to land next: {places}",
+            "retention, or somebody's deletion, was faster. To go on behind the gap, and keep it"
+            " in the table for the audit: source.on_data_loss: skip",
         )
 
 
@@ -39,13 +44,6 @@ def starting_places(
 
     `held` is what the topic has, `otherwise` is `earliest` or `latest`.
     """
-    gone = [
-        f"{topic}-{number} @ {marked[number]}-{span.start - 1}"
-        for number, span in sorted(held.items())
-        if marked.get(number, span.start) < span.start
-    ]
-    if gone:
-        raise OffsetsGone(", ".join(gone))
     beyond = [
         f"{topic}-{number} up to {place - 1}, where the topic ends at {held[number].stop}"
         if number in held
@@ -59,3 +57,12 @@ def starting_places(
     from_end = otherwise == "latest" and not marked
     first = {number: span.stop if from_end else span.start for number, span in held.items()}
     return {number: marked.get(number, place) for number, place in first.items()}
+
+
+def gaps(starts: Mapping[int, int], held: Mapping[int, range]) -> dict[int, range]:
+    """Return the offsets of each partition that were to come next, and that the topic lost."""
+    return {
+        number: range(starts[number], span.start)
+        for number, span in held.items()
+        if starts.get(number, span.start) < span.start
+    }

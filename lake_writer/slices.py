@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -12,11 +13,20 @@ if TYPE_CHECKING:
 TASK_BYTES: Final = 32 * 2**20
 # Of a record, as long as none has been seen.
 ASSUMED_BYTES: Final = 200
+# So many are looked at, where a limit in bytes has to hold from the first commit on.
+SAMPLE: Final = 500
 
 
 def tasks_for(records: int, record_bytes: float, cores: int) -> int:
     """Return how many tasks a batch is worth: the files of a commit follow from it."""
     return max(1, min(cores, int(records * record_bytes) // TASK_BYTES + 1))
+
+
+def commits_for(records: int, record_bytes: float, most_bytes: int | None) -> int:
+    """Return into how many commits a batch goes, none of them smaller than the others."""
+    if most_bytes is None:
+        return 1
+    return max(1, min(records, math.ceil(records * record_bytes / most_bytes)))
 
 
 def slices(ranges: Mapping[int, range], number: int) -> list[dict[int, range]]:

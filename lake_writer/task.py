@@ -44,12 +44,16 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of them: `problem` is why it did not end, and then there are no files."""
+    """What became of them: `problem` is why it did not end, and then there are no files.
+
+    Of the bad ones, `dropped` are kept nowhere.
+    """
 
     files: Sequence[DataFile] = field(default=())
     records: int = 0
     bytes: int = 0
     bad: int = 0
+    dropped: int = 0
     problem: HeadraceError | None = None
 
 
@@ -83,7 +87,7 @@ class _Run:
         self._task = task
         self._files = TableFiles(task.place)
         self._order = TimeOrder()
-        self._records = self._bytes = self._bad = 0
+        self._records = self._bytes = self._bad = self._dropped = 0
         self._quarantine: Quarantine | None = None
 
     def run(self) -> Written:
@@ -107,7 +111,8 @@ class _Run:
         if self._quarantine is not None:
             for one in self._quarantine.producer.flush():
                 raise self._quarantine.refused(one.reason)
-        return Written(self._files.close(), self._records, self._bytes, self._bad)
+        files = self._files.close()
+        return Written(files, self._records, self._bytes, self._bad, self._dropped)
 
     def give_up(self) -> None:
         """Leave nothing behind: all of it will be done again."""
@@ -124,12 +129,14 @@ class _Run:
                     f"lake writer {plan.writer} stops at a bad record: {place}: {broken.reason}",
                     "mend or skip it, or choose on_bad_record: quarantine",
                 )
-            if plan.quarantine is not None:
-                if self._quarantine is None:
-                    topic, way = plan.quarantine
-                    self._quarantine = Quarantine(_producers.get(way), topic)
-                self._quarantine.add(message, READING, broken.reason, plan.writer)
             self._bad += 1
+            if broken.action == "drop" or plan.quarantine is None:
+                self._dropped += 1
+                continue
+            if self._quarantine is None:
+                topic, way = plan.quarantine
+                self._quarantine = Quarantine(_producers.get(way), topic)
+            self._quarantine.add(message, READING, broken.reason, plan.writer)
 
 
 def _named(problem: HeadraceError | OSError, writer: str) -> HeadraceError:

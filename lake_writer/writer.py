@@ -15,6 +15,7 @@ from headrace.iceberg.append import remove_quietly
 from headrace.iceberg.table_files import place_of
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.ranges import RangeReader
 from headrace.kafka.spark import read_topics
 from headrace.landing.commits import Batch, TableCommits
 from headrace.landing.completeness import Ends
@@ -23,13 +24,13 @@ from headrace.locks import hold
 from headrace.streaming import Job
 from headrace.supervision import raise_failures, supervise
 from lake_writer.following import Following
-from lake_writer.places import starting_places
+from lake_writer.places import OffsetsGone, gaps, starting_places
 from lake_writer.plan import landing_plan
-from lake_writer.slices import ASSUMED_BYTES, slices, tasks_for
+from lake_writer.slices import ASSUMED_BYTES, SAMPLE, commits_for, slices, tasks_for
 from lake_writer.task import Work, Written, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +68,7 @@ class LakeWriter:
             Identity.of_this_process(self._config.name, self._config.source.topic),
         )
         self._following = Following(workspace, table, self._load)
-        self._starts: Mapping[int, int] = {}
+        self._starts: dict[int, int] = {}
         self._record_bytes: float = ASSUMED_BYTES
         self._landed = Landed()
 
@@ -95,7 +96,13 @@ class LakeWriter:
         starts = json.dumps({source.topic: self._starts})
         cluster = self._workspace.cluster(source.cluster)
         rows = read_topics(
-            spark, cluster, [source.topic], starts, maxOffsetsPerTrigger=str(batch.max_rows)
+            spark,
+            cluster,
+            [source.topic],
+            starts,
+            maxOffsetsPerTrigger=str(batch.max_rows),
+            # Gaps are found before each batch, and told exactly.
+            failOnDataLoss="false",
         )
         return Job(self._config.name, rows, self._land, self._checkpoint, batch.max_interval)
 
@@ -110,6 +117,7 @@ class LakeWriter:
         source = self._config.source
         marked = {} if mark is None else mark.next_offsets
         self._starts = starting_places(source.topic, marked, held, source.starting_offsets)
+        self._lost(held)
         if self._checkpoint.exists():
             shutil.rmtree(self._checkpoint)
 
@@ -122,20 +130,64 @@ class LakeWriter:
         return held
 
     def _land(self, batch: DataFrame, batch_id: int) -> None:
+        held = self._see_ends()
         # A partition that is new since the start is read from its beginning.
-        begins = {number: span.start for number, span in self._see_ends().items()}
+        self._starts = {number: span.start for number, span in held.items()} | self._starts
+        lost = self._lost(held)
         ends = batch_ends(self._checkpoint, batch_id, self._config.source.topic)
-        starts = {**begins, **self._starts}
-        ranges = {number: range(starts[number], end) for number, end in ends.items()}
-        if not any(ranges.values()):
+        firsts = self._starts | {number: gap.stop for number, gap in lost.items()}
+        ranges = {number: range(firsts[number], end) for number, end in ends.items()}
+        if not lost and not any(ranges.values()):
             # Without a checkpoint Spark begins with a batch of nothing.
             self._commits.confirm()
             return
-        written = self._write(batch.sparkSession, ranges)
-        files = [file for one in written for file in one.files]
-        self._commits.commit(Batch(files, starts, ends))
-        self._starts = {**starts, **ends}
-        self._count(batch_id, written)
+        if lost:
+            gone = OffsetsGone(self._config.source.topic, lost)
+            log.warning("goes on behind a gap", reason=gone.message)
+        for part in self._parts(ranges):
+            written = self._write(batch.sparkSession, part) if part else []
+            files = [file for one in written for file in one.files]
+            ends = firsts | {number: span.stop for number, span in part.items()}
+            self._commits.commit(Batch(files, self._starts, ends, lost))
+            self._starts, firsts, lost = ends, ends, {}
+            self._count(batch_id, written)
+
+    def _lost(self, held: Mapping[int, range]) -> dict[int, range]:
+        """Return what the topic lost before it landed; raise where that is not accepted."""
+        source = self._config.source
+        lost = gaps(self._starts, held)
+        if lost and source.on_data_loss == "fail":
+            raise OffsetsGone(source.topic, lost)
+        return lost
+
+    def _parts(self, ranges: Mapping[int, range]) -> Iterator[Mapping[int, range]]:
+        """Yield what is committed together: a batch, or as many bytes of it as are allowed."""
+        most = self._config.batch.max_bytes
+        if most is not None and not self._landed.commits:
+            self._record_bytes = self._sampled_bytes(ranges)
+        while True:
+            records = sum(map(len, ranges.values()))
+            commits = commits_for(records, self._record_bytes, most)
+            part = next(iter(slices(ranges, commits)), {})
+            yield part
+            ranges = {
+                number: range(part[number].stop, span.stop) if number in part else span
+                for number, span in ranges.items()
+            }
+            if not any(ranges.values()):
+                return
+
+    def _sampled_bytes(self, ranges: Mapping[int, range]) -> float:
+        """Return how large a record of the topic is, by the next few."""
+        number, span = max(ranges.items(), key=lambda one: len(one[1]))
+        source = self._config.source
+        reader = RangeReader(self._workspace.cluster(source.cluster).client_properties())
+        try:
+            found = reader.chunks(source.topic, {number: span[:SAMPLE]})
+            sizes = [len(message) for _, messages in found for message in messages]
+        finally:
+            reader.close()
+        return sum(sizes) / len(sizes) if sizes else ASSUMED_BYTES
 
     def _write(self, spark: SparkSession, ranges: Mapping[int, range]) -> list[Written]:
         """Let tasks write a batch's files; the DataFrame of Spark's own is never read."""
@@ -157,9 +209,9 @@ class LakeWriter:
     def _count(self, batch_id: int, written: Sequence[Written]) -> None:
         rows = sum(file.record_count for one in written for file in one.files)
         records, bad = (sum(one.records for one in written), sum(one.bad for one in written))
+        dropped = sum(one.dropped for one in written)
         if records:
             self._record_bytes = sum(one.bytes for one in written) / records
-        dropped = bad if self._config.quarantine is None else 0
         self._landed = Landed(
             self._landed.commits + 1,
             self._landed.rows + rows,

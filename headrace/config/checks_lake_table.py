@@ -15,6 +15,7 @@ from headrace.config.checks_kafka import (
 )
 from headrace.config.partitioning import Partition, parse_partition
 from headrace.expressions.columns import Columns, Missing
+from headrace.records.hygiene import never_null
 from headrace.schema.model import Array, Map, Primitive, Record
 
 if TYPE_CHECKING:
@@ -39,9 +40,32 @@ def check_lake_table(sheet: Sheet) -> dict[str, Record]:
     columns = columns_of(schema, is_raw=is_raw)
     check_hygiene(sheet, columns)
     check_overrides(sheet)
+    _check_tombstones(sheet, schema)
+    _check_incompatible(sheet)
     sheet.check_catalog("table", "catalog")
     check_partitions(sheet, ("table", "partition_by"), columns)
     return {} if schema is None else {"source": schema}
+
+
+def _check_tombstones(sheet: Sheet, schema: Record | None) -> None:
+    path = ("hygiene", "tombstones")
+    stuck = [] if schema is None else never_null(schema)
+    if sheet.text(*path) == "keep" and stuck:
+        message = f"a tombstone cannot be kept as a row: {', '.join(stuck)} cannot be null"
+        advice = 'let the schema say ["null", …], or choose quarantine or drop'
+        sheet.report(path, message, advice)
+
+
+def _check_incompatible(sheet: Sheet) -> None:
+    path = ("on_incompatible_schema",)
+    if sheet.text(*path) != "quarantine":
+        return
+    if (sheet.text("schema_evolution") or "none") == "none":
+        message = "without schema_evolution there is no change of the schema to go on after"
+        sheet.report(path, message, "remove it, or add schema_evolution: add_columns")
+    if (sheet.text("hygiene", "on_bad_record") or "quarantine") != "quarantine":
+        message = f"hygiene keeps no bad record: on_bad_record is {sheet.shown('hygiene', 'on_bad_record')}"
+        sheet.report(path, message, "choose stop, or hygiene.on_bad_record: quarantine")
 
 
 def check_partitions(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.config.kafka_parts import KafkaSource
 
 OnBadRecord: TypeAlias = Literal["quarantine", "drop", "fail"]
+Tombstones: TypeAlias = Literal["quarantine", "drop", "keep"]
 # `decode`: what is not of the stream's format or has a value of a wrong type.
 # `schema`: what was written with a schema that cannot be had, or that does not resolve.
 BadRecordKind: TypeAlias = Literal[
@@ -206,6 +207,11 @@ class LakeHygiene(Model):
     max_future_skew: Duration | None = Field(
         default=None, description="How far a record's timestamp may lie ahead of the clock."
     )
+    tombstones: Tombstones | None = Field(
+        default=None,
+        description="What to do with a record that has no value: quarantine, drop, or keep it as "
+        "a row of nulls. By default it is a bad record; in format raw, a row like any other.",
+    )
     on_bad_record: OnBadRecord = Field(default="quarantine", description=ON_BAD_DOC)
     quarantine: QuarantineTopic | None = Field(default=None, description=QUARANTINE_DOC)
 
@@ -221,7 +227,7 @@ class LakeHygiene(Model):
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
         """Return where bad records of that source go, None where they are not kept."""
-        if self.on_bad_record != "quarantine":
+        if "quarantine" not in {self.on_bad_record, self.tombstones}:
             return None
         return self.quarantine or default_quarantine(source)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -25,6 +25,7 @@ from headrace.iceberg.append import (
 )
 from headrace.iceberg.history import kept_snapshots, main_line, remove_let_go, to_let_go
 from headrace.landing.completeness import Completeness, completeness_property
+from headrace.landing.losses import losses_property, with_losses
 from headrace.landing.marks import SUMMARY, Identity, Mark, Told, following, mark_property, standing
 
 if TYPE_CHECKING:
@@ -53,11 +54,15 @@ class LostRace(Terminal):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Files that are written and in no table, and up to where they take each partition."""
+    """Files that are written and in no table, and up to where they take each partition.
+
+    `lost` are offsets on the way that the topic no longer has.
+    """
 
     files: Sequence[DataFile]
     starts: Mapping[int, int]
     ends: Mapping[int, int]
+    lost: Mapping[int, range] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -180,16 +185,14 @@ class TableCommits:
     ) -> bool:
         said, writer = mark.to_json(), self._identity.writer
         gone = to_let_go(table, SUMMARY, kept_snapshots(table, len(said)))
-        commit = Append(
-            mark.snapshot,
-            batch.files,
-            {SUMMARY: said},
-            {
-                mark_property(writer): said,
-                completeness_property(writer): complete.to_json(mark.next_offsets),
-            },
-            gone,
-        )
+        properties = {
+            mark_property(writer): said,
+            completeness_property(writer): complete.to_json(mark.next_offsets),
+        }
+        if batch.lost:
+            name = losses_property(writer)
+            properties[name] = with_losses(table.properties.get(name), batch.lost)
+        commit = Append(mark.snapshot, batch.files, {SUMMARY: said}, properties, gone)
         try:
             after = append(table, commit)
         except HeadMoved as moved:

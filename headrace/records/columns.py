@@ -13,10 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.contract import METADATA
+from headrace.errors import Terminal
 from headrace.records.arrow import column_maker
 from headrace.records.codegen import function
 from headrace.records.decoding import decoding, region_of
-from headrace.records.hygiene import Broken
+from headrace.records.hygiene import Broken, never_null
+from headrace.records.rows import row_class
 from headrace.records.times import FIRST_DAY, LAST_DAY
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ Bad: TypeAlias = "tuple[Message, Broken]"
 DAY_MS: Final = 86_400_000
 FIRST_MS: Final = FIRST_DAY * DAY_MS
 END_MS: Final = (LAST_DAY + 1) * DAY_MS
+NO_VALUE: Final = "it is a tombstone: the record has no value"
 BEYOND: Final = "its timestamp lies beyond the years 0001 to 9999"
 _ARGUMENTS: Final = ("messages", "now_ms", "rows", "at_ms", "offsets", "regions", "bad")
 
@@ -91,7 +94,7 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
         "        bad.append((m, beyond))",
         "        if beyond.action == 'fail': break",
         "        continue",
-        *(f"    {line}" for line in half.lines),
+        *(f"    {line}" for line in _with_tombstones(values, half.lines)),
         "    rows.append(r); at_ms.append(at); offsets.append(m.offset())",
         "    headers = m.headers()",
         "    regions.append(region if headers is None else region_of(headers, region))",
@@ -99,7 +102,38 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
     names = {
         **half.names,
         "beyond": broken,
+        **_tombstone(values),
         "region": region,
         "region_of": region_of,
     }
     return function("decode_all", _ARGUMENTS, body, names)
+
+
+def _with_tombstones(values: Values, lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines that read a value, with what becomes of a record that has none."""
+    match values.tombstones:
+        case "keep" if values.format != "raw":
+            return ("if m.value() is None: r = empty", "else:", *(f"    {one}" for one in lines))
+        case "drop" | "quarantine":
+            return (
+                "if m.value() is None:",
+                "    bad.append((m, tombstone))",
+                "    continue",
+                *lines,
+            )
+        case _:
+            return lines
+
+
+def _tombstone(values: Values) -> dict[str, object]:
+    if values.tombstones is None:
+        return {}
+    if values.tombstones != "keep":
+        return {"tombstone": Broken("decode", None, NO_VALUE, values.tombstones)}
+    stuck = never_null(values.schema)
+    if stuck and values.format != "raw":
+        raise Terminal(
+            f"a tombstone cannot be kept as a row: {', '.join(stuck)} cannot be null",
+            "let the schema say null, or choose tombstones: quarantine or drop",
+        )
+    return {"empty": row_class(values.schema)(*(None for _ in values.schema.fields))}

@@ -89,6 +89,11 @@ def refuses_unknown(hygiene: Hygiene) -> bool:
     return hygiene.unknown_fields is not None and hygiene.unknown_fields.policy == "refuse"
 
 
+def never_null(schema: Record) -> list[str]:
+    """Return the columns that a row of nulls could not have."""
+    return [field.name for field in schema.fields if not field.nullable]
+
+
 def column_of(schema: Record, name: str) -> Column:
     """Return a column that hygiene names; a schema out of a registry may turn out without it."""
     column = find_column(schema, name)

@@ -14,7 +14,7 @@ from headrace.schema.avro import parse_avro
 
 if TYPE_CHECKING:
     from headrace.config.app import KafkaTopics
-    from headrace.config.hygiene import Hygiene, LakeHygiene
+    from headrace.config.hygiene import Hygiene, LakeHygiene, Tombstones
     from headrace.config.kafka_parts import KafkaSource
     from headrace.config.workspace import Workspace
     from headrace.records.decoding import Format
@@ -30,6 +30,7 @@ class Values:
     schema: Record
     hygiene: Hygiene
     registry: RegistryAddress | None
+    tombstones: Tombstones | None = None
 
 
 def values_of(
@@ -48,4 +49,5 @@ def values_of(
         if registry is None or subject is None:
             raise Terminal(f"{name} has no schema")
         found = parse_avro(Registry(registry).latest(subject).text, f"subject {subject}")
-    return Values(uuid.uuid4().hex, source.format, found, hygiene.as_rules(), registry)
+    rules, tombstones = hygiene.as_rules(), hygiene.tombstones
+    return Values(uuid.uuid4().hex, source.format, found, rules, registry, tombstones)

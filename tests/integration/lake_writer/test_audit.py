@@ -117,6 +117,7 @@ def test_a_row_taken_away_and_one_doubled(landed: Landed) -> None:
         "missing": ["10"],
         "doubled": ["20-21"],
         "unmarked": [],
+        "lost": [],
     }
 
 

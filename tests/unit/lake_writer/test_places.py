@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lake_writer.places import OffsetsGone, TopicMadeAnew, starting_places
+from lake_writer.places import OffsetsGone, TopicMadeAnew, gaps, starting_places
 
 HELD = {0: range(5, 20), 1: range(3)}
 
@@ -20,8 +20,13 @@ def test_then_the_table_does_and_new_partitions_are_read_whole(otherwise: str) -
 
 
 def test_what_retention_took_is_named() -> None:
-    with pytest.raises(OffsetsGone, match=r"no longer has .*: t-0 @ 2-4"):
-        starting_places("t", {0: 2, 1: 1}, HELD, "earliest")
+    places = starting_places("t", {0: 2, 1: 1}, HELD, "earliest")
+    assert places == {0: 2, 1: 1}
+    lost = gaps(places, HELD)
+    assert lost == {0: range(2, 5)}
+    assert str(OffsetsGone("t", lost)).startswith(
+        "the topic no longer has records that were to land next: t-0 @ 2 to 4 (3 records)\n"
+    )
 
 
 def test_a_topic_that_was_made_anew_is_told_from_the_old_one() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_writer.slices import TASK_BYTES, slices, tasks_for
+from lake_writer.slices import TASK_BYTES, commits_for, slices, tasks_for
 
 ranges = st.dictionaries(
     st.integers(0, 20),
@@ -31,3 +31,20 @@ def test_a_small_batch_is_one_task() -> None:
     assert tasks_for(1_000_000, 200, 8) == 6
     assert tasks_for(1_000_000, 200, 2) == 2
     assert tasks_for(100, TASK_BYTES, 8) == 8
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**7), st.floats(1, 10**6), st.integers(1, 10**12))
+def test_commits_are_within_their_bytes_and_no_more_than_needed(
+    records: int, record_bytes: float, most: int
+) -> None:
+    number = commits_for(records, record_bytes, most)
+    assert 1 <= number <= records
+    if number < records:
+        assert records / number * record_bytes <= most * 1.0001
+    if number > 1:
+        assert records / (number - 1) * record_bytes >= most * 0.9999
+
+
+def test_without_a_limit_in_bytes_a_batch_is_one_commit() -> None:
+    assert commits_for(10**9, 10**6, None) == 1

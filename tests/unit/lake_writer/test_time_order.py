@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_writer.time_order import TimeOrder
@@ -33,6 +33,7 @@ def shown(rows: pa.Table) -> list[tuple[int, int, int]]:
     return list(zip(times, partitions, offsets, strict=True))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 50), min_size=1)), max_size=12),
     st.integers(1, 600),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.types import ListType, LongType, MapType, StructType
 
@@ -205,6 +205,7 @@ def test_a_rename_keeps_the_id_and_what_it_holds() -> None:
     assert found.find_field("key").field_type == LongType()
 
 
+@settings(deadline=None)
 @given(records(), records())
 def test_ids_are_kept_and_none_is_given_twice(before: Record, after: Record) -> None:
     held, _ = to_iceberg(with_metadata(before))
@@ -216,6 +217,7 @@ def test_ids_are_kept_and_none_is_given_twice(before: Record, after: Record) -> 
     assert all(number > last for number in set(now) - set(kept))
 
 
+@settings(deadline=None)
 @given(records(), st.sampled_from(list(Primitive)))
 def test_the_schema_itself_changes_nothing_and_a_new_field_only_adds(
     before: Record, kind: Primitive

@@ -1,0 +1,52 @@
+"""What a lake table's file says of changed schemas and tombstones, and cannot mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.config.load import load_lake_table, load_workspace
+
+if TYPE_CHECKING:
+    from tests.unit.config.workspaces import Files
+
+TABLE = "tables/starts.yaml"
+EVOLUTION = "schema_evolution: add_columns        # none | add_columns | widen\n"
+
+
+def test_going_on_after_a_change_needs_changes_and_a_quarantine(files: Files) -> None:
+    files.spoil(TABLE, EVOLUTION, "on_incompatible_schema: quarantine\n")
+    text = (files.root / TABLE).read_text()
+    files.write(TABLE, f"{text}hygiene: {{on_bad_record: drop}}\n")
+    assert files.problems() == [
+        (
+            f'{TABLE}:6:25: hygiene keeps no bad record: on_bad_record is "drop"'
+            " — choose stop, or hygiene.on_bad_record: quarantine"
+        ),
+        (
+            f"{TABLE}:6:25: without schema_evolution there is no change of the schema to go on after"
+            " — remove it, or add schema_evolution: add_columns"
+        ),
+    ]
+
+
+def test_a_tombstone_is_a_row_only_where_all_columns_may_be_null(files: Files) -> None:
+    files.spoil(TABLE, EVOLUTION, "hygiene: {tombstones: keep}\n")
+    (problem,) = files.problems()
+    assert problem.endswith(
+        ":6:23: a tombstone cannot be kept as a row: event_id, event_type, user_id, title_id,"
+        ' event_ts cannot be null — let the schema say ["null", …], or choose quarantine or drop'
+    )
+
+
+def test_both_as_they_are_meant(files: Files) -> None:
+    files.spoil(
+        TABLE,
+        EVOLUTION,
+        "schema_evolution: widen\non_incompatible_schema: quarantine\n"
+        "hygiene: {tombstones: drop}\n",
+    )
+    assert files.problems() == []
+    loaded = load_lake_table(files.root / TABLE, load_workspace(files.root))
+    assert loaded.config.on_incompatible_schema == "quarantine"
+    assert loaded.config.hygiene.tombstones == "drop"
+    assert loaded.schema_file == files.root / "schemas" / "playback.avsc"
