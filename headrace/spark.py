@@ -61,17 +61,18 @@ def session(
     workspace: Workspace, name: str, conf: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Hold a session for the length of a command."""
-    from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types; as pyspark
-        Py4JNetworkError,
-    )
+    from headrace import jvm  # noqa: PLC0415 - importing py4j takes long, as pyspark does
 
     spark = start_session(workspace, name, conf)
     try:
         yield spark
     finally:
-        # A JVM that was killed needs no stop, and what it took with it is told by then.
-        with contextlib.suppress(ConnectionError, Py4JNetworkError):
+        try:
             spark.stop()
+        except Exception as problem:
+            # A JVM that was killed needs no stop, and what it took with it is told by then.
+            if not jvm.has_ended(problem):
+                raise
 
 
 def start_session(

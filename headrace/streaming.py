@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
-from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]  # it ships no types
 
+from headrace import jvm
 from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.python_errors import told_in
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 CHECK_EVERY_S = 0.2
 COMMIT_LIMIT_S = 30.0
-# What a call into the JVM raises once that is no more.
-JVM_GONE = (ConnectionError, Py4JNetworkError)
 log = structlog.get_logger(__name__)
 
 
@@ -72,7 +70,9 @@ class RunningJob:
         """Whether the query still runs."""
         try:
             return self._query.isActive
-        except JVM_GONE as problem:
+        except Exception as problem:
+            if not jvm.has_ended(problem):
+                raise
             raise explained(self._job.name, problem) from None
 
     @property
@@ -165,7 +165,7 @@ def explained(name: str, problem: BaseException | None) -> HeadraceError:
     """Say in a sentence what ended a query, from the words of Spark and its connectors."""
     if isinstance(problem, HeadraceError):
         return problem
-    if isinstance(problem, JVM_GONE):
+    if jvm.has_ended(problem):
         return Transient(f"{name} stopped: Spark's JVM ended", "its Spark log may tell why")
     text = str(problem) or type(problem).__name__
     told = told_in(text)
