@@ -40,6 +40,11 @@ log = structlog.get_logger(__name__)
 SCHEDULER_JVM = {"spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
 
 LAUNCHED = ("spark.driver.", "spark.master")
+# Without Hadoop's native library each file of a checkpoint starts ten processes: two chmod for it
+# and its checksums, and eight readlink that only the default manager of these files asks for.
+CHECKPOINT_FILES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
 # Spark shows a setting or an option whose name matches this only as a mask.
 MASKED = rf"{SECRET_NAMES}|spark[.]sql[.]catalog[.].*[.]uri"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -142,6 +147,8 @@ def session_settings(
         "spark.sql.streaming.pollingDelay": "100ms",
         # What a run measured is in its progress: all of it is kept until the run has ended.
         "spark.sql.streaming.numRecentProgressUpdates": "100000",
+        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
+        "spark.python.daemon.module": "headrace.python_workers",
         "spark.sql.redaction.options.regex": MASKED,
         # Kafka by its newer interface: the counts of a batch come back with its write only there.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",

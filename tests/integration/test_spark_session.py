@@ -34,3 +34,13 @@ def test_the_replaced_jars_are_the_ones_in_use(spark: SparkSession) -> None:
 def test_times_are_in_utc_and_the_ui_is_off(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.uiWebUrl is None
+
+
+def test_tasks_in_python_run_without_archives_on_their_path(spark: SparkSession) -> None:
+    def path(_: int) -> list[str]:
+        import sys
+
+        return sys.path
+
+    (seen,) = spark.sparkContext.parallelize([0], 1).map(path).collect()
+    assert not [place for place in seen if place.endswith(("pyspark.zip", "-src.zip"))]

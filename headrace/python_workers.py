@@ -1,0 +1,52 @@
+"""The parent of Spark's Python workers: Spark's own, started without Spark's archives on its path.
+
+At the start of every task a worker asks all importers to look again at where they import from.
+Those of `pyspark.zip` and of py4j's archive then read the whole list of files anew, which takes a
+multiple of the time of a small task. The very same modules lie unpacked beside our own.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+from zipimport import ZipImportError, zipimporter
+
+DAEMON = "pyspark.daemon"
+VERSION = "pyspark/version.py"
+
+
+def forget_archives() -> None:
+    """Take Spark's archives off the path, where the same Spark can be imported without them."""
+    archives = [place for place in sys.path if _is_archive(Path(place))]
+    others = [place for place in sys.path if place not in archives]
+    if not all(_is_unpacked(place, others) for place in archives):
+        return
+    sys.path[:] = others
+    for place in archives:
+        sys.path_importer_cache.pop(place, None)
+
+
+def _is_archive(place: Path) -> bool:
+    return place.suffix == ".zip" and place.name.startswith(("pyspark", "py4j")) and place.is_file()
+
+
+def _is_unpacked(archive: str, others: list[str]) -> bool:
+    """Whether the archive's package is found elsewhere; pyspark in the same version."""
+    name = Path(archive).name
+    if name.startswith("py4j"):
+        return PathFinder.find_spec("py4j", others) is not None
+    found = PathFinder.find_spec("pyspark", others)
+    if found is None or found.origin is None:
+        return False
+    try:
+        held = zipimporter(archive).get_data(VERSION)
+        return held == Path(found.origin).with_name("version.py").read_bytes()
+    except (OSError, ZipImportError):
+        return False
+
+
+if __name__ == "__main__":
+    forget_archives()
+    runpy.run_module(DAEMON, run_name="__main__")

@@ -1,0 +1,63 @@
+"""A Python worker of Spark without Spark's archives on its path, where it can do without them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pyspark
+import pytest
+
+from headrace.python_workers import forget_archives
+
+ARCHIVES = Path(pyspark.__file__).parent / "python" / "lib"
+
+
+@pytest.fixture
+def path(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A worker's path: Spark's archives first, as the JVM puts them there."""
+    archives = sorted(str(archive) for archive in ARCHIVES.glob("*.zip"))
+    assert len(archives) == 2
+    monkeypatch.setattr(sys, "path", [*archives, *sys.path])
+    monkeypatch.setattr(sys, "path_importer_cache", dict.fromkeys(archives))
+    return archives
+
+
+def test_the_archives_are_forgotten_and_nothing_else(path: list[str]) -> None:
+    before = list(sys.path)
+    forget_archives()
+    assert sys.path == [place for place in before if place not in path]
+    assert not sys.path_importer_cache.keys() & set(path)
+
+
+def test_an_archive_of_another_spark_stays(
+    path: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "pyspark.zip"
+    with ZipFile(other, "w") as archive:
+        archive.writestr("pyspark/version.py", '__version__ = "4.0.0"\n')
+    monkeypatch.setattr(sys, "path", [str(other), *sys.path])
+    before = list(sys.path)
+    forget_archives()
+    assert sys.path == before
+    assert path[0] in sys.path_importer_cache
+
+
+def test_the_archives_stay_where_nothing_else_has_spark(
+    path: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", path)
+    forget_archives()
+    assert sys.path == path
+
+
+def test_an_archive_of_the_user_stays(
+    path: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = tmp_path / "pandas_like.zip"
+    shutil.copy(path[0], own)
+    monkeypatch.setattr(sys, "path", [str(own), *sys.path])
+    forget_archives()
+    assert str(own) in sys.path
