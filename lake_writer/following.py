@@ -6,6 +6,7 @@ wrote a record of it with a newer schema had published that before.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -86,20 +87,22 @@ class Following:
         return newest
 
     def _bring(self, newest: Record, change: Callable[[], Table]) -> Table:
+        schema, unfollowed = newest, None
         try:
-            table, schema = change(), newest
+            table = change()
         except DoesNotFit as problem:
             table = self._load()
             before = own_columns(table)
             if self._table.config.on_incompatible_schema == "stop" or before is None:
                 raise
-            schema = before
+            schema, unfollowed = before, newest
             log.warning("goes on with the schema before", reason=problem.message)
-        self.values = self._read_by(schema)
+        self.values = self._read_by(schema, unfollowed)
         self._newest, self._schema_id = newest, table.metadata.current_schema_id
         return table
 
-    def _read_by(self, schema: Record) -> Values:
+    def _read_by(self, schema: Record, unfollowed: Record | None = None) -> Values:
         values = values_of(self._workspace, self._table, schema)
+        values = replace(values, unfollowed=unfollowed)
         decoder(values, None)
         return values

@@ -20,12 +20,14 @@ from headrace.records.decoding import decoding, region_of
 from headrace.records.hygiene import Broken, never_null
 from headrace.records.rows import row_class
 from headrace.records.times import FIRST_DAY, LAST_DAY
+from headrace.records.unfollowed import unfollowed_in, with_unfollowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.records.rows import Row
     from headrace.records.values import Values
+    from headrace.schema.model import Record
 
 # A message of the client, whose package only headrace.kafka imports.
 Message: TypeAlias = Any
@@ -85,7 +87,8 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
 
     Its arguments are (messages, now_ms, rows, at_ms, offsets, regions, bad).
     """
-    half = decoding(values.format, values.schema, values.hygiene, values.registry)
+    whole, unfollowed, find = _with_unfollowed(values)
+    half = decoding(values.format, whole, values.hygiene, values.registry)
     broken = Broken("decode", None, BEYOND, values.hygiene.action("decode"))
     body = [
         "for m in messages:",
@@ -94,7 +97,7 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
         "        bad.append((m, beyond))",
         "        if beyond.action == 'fail': break",
         "        continue",
-        *(f"    {line}" for line in _with_tombstones(values, half.lines)),
+        *(f"    {line}" for line in _with_tombstones(values, (*half.lines, *unfollowed))),
         "    rows.append(r); at_ms.append(at); offsets.append(m.offset())",
         "    headers = m.headers()",
         "    regions.append(region if headers is None else region_of(headers, region))",
@@ -102,7 +105,8 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
     names = {
         **half.names,
         "beyond": broken,
-        **_tombstone(values),
+        **_tombstone(values, whole),
+        **find,
         "region": region,
         "region_of": region_of,
     }
@@ -125,7 +129,29 @@ def _with_tombstones(values: Values, lines: Sequence[str]) -> Sequence[str]:
             return lines
 
 
-def _tombstone(values: Values) -> dict[str, object]:
+def _with_unfollowed(values: Values) -> tuple[Record, Sequence[str], dict[str, object]]:
+    """Return the schema to read by, and how a record is found that has more than its own fields."""
+    if values.unfollowed is None:
+        return values.schema, (), {}
+    whole = with_unfollowed(values.schema, values.unfollowed)
+    find = unfollowed_in(values.schema, whole)
+    action = values.hygiene.action("schema")
+
+    def told(name: str) -> Broken:
+        reason = f"{name} is a field of a schema that the table does not follow"
+        return Broken("schema", name, reason, action)
+
+    lines = (
+        "found = find(r)",
+        "if found is not None:",
+        "    bad.append((m, told_unfollowed(found)))",
+        *(["    break"] if action == "fail" else []),
+        "    continue",
+    )
+    return whole, lines, {"find": find, "told_unfollowed": told}
+
+
+def _tombstone(values: Values, whole: Record) -> dict[str, object]:
     if values.tombstones is None:
         return {}
     if values.tombstones != "keep":
@@ -136,4 +162,4 @@ def _tombstone(values: Values) -> dict[str, object]:
             f"a tombstone cannot be kept as a row: {', '.join(stuck)} cannot be null",
             "let the schema say null, or choose tombstones: quarantine or drop",
         )
-    return {"empty": row_class(values.schema)(*(None for _ in values.schema.fields))}
+    return {"empty": row_class(whole)(*(None for _ in whole.fields))}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NoReturn
 import msgspec
 
 from headrace.records.codegen import function
-from headrace.records.json_values import converter, default_of, fills_in, in_field
+from headrace.records.json_values import converter, default_of, fills_in, in_field, settler
 from headrace.records.json_wire import wire_class
 from headrace.records.rows import BadRecord, attribute
 from headrace.records.times import heads, tails
@@ -126,6 +126,10 @@ def _fixes(schema: Record, coerced: Collection[str]) -> tuple[list[str], dict[st
     """Return the lines that make the schema's values of the decoded ones, and what they use."""
     lines: list[str] = []
     names: dict[str, object] = {"heads": heads, "tails": tails}
+    settle = settler(schema)
+    if settle is not None:
+        names["settle"] = settle
+        lines.append("settle(row)")
     for number, field in enumerate(schema.fields):
         name = attribute(number)
         convert = converter(field.type, coerced, field.name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from headrace.formats.defaults import default_json
-from headrace.records.json_wire import wire_type
+from headrace.records.json_wire import may_be_absent, old_names, wire_type
 from headrace.records.rows import BadRecord, Row, Value, attribute
 from headrace.records.times import (
     FIRST_DAY,
@@ -108,10 +108,13 @@ def _record_converter(record: Record, coerced: Collection[str], path: str) -> Co
         for number, field in enumerate(record.fields)
         if (convert := converter(field.type, coerced, f"{path}.{field.name}")) is not None
     ]
-    if not missing and not steps:
+    settle = settler(record)
+    if not missing and not steps and settle is None:
         return None
 
     def convert_all(row: Row) -> Row:
+        if settle is not None:
+            settle(row)
         for name, fix in steps:
             value = getattr(row, name)
             if value is not None:
@@ -122,6 +125,27 @@ def _record_converter(record: Record, coerced: Collection[str], path: str) -> Co
         return row
 
     return convert_all
+
+
+def settler(record: Record) -> Callable[[Row], None] | None:
+    """Return what moves values that came under a field's old name; None where no field has one."""
+    moves = [
+        (attribute(number), tuple(olds), record.fields[number])
+        for number, olds in old_names(record).items()
+    ]
+    if not moves:
+        return None
+
+    def settle(row: Row) -> None:
+        for name, olds, field in moves:
+            if getattr(row, name) is None:
+                came = (value for old in olds if (value := getattr(row, old)) is not None)
+                value = next(came, None)
+                if value is None and not may_be_absent(field):
+                    raise BadRecord(f"{field.name} is missing")
+                setattr(row, name, value)
+
+    return settle
 
 
 def fills_in(field: Field) -> bool:

@@ -53,6 +53,8 @@ def wire_class(
     `coerced` are the paths of the columns whose other forms are to be converted afterwards.
     """
     fields: list[Any] = []
+    names = {attribute(number): field.name for number, field in enumerate(record.fields)}
+    olds = old_names(record)
     for number, field in enumerate(record.fields):
         path = f"{at}{field.name}"
         if isinstance(field.type, Record):
@@ -61,11 +63,13 @@ def wire_class(
             )
         else:
             wire = wire_type(field.type, refuses_unknown, convertible=path in coerced)
-        if may_be_absent(field):
+        if may_be_absent(field) or number in olds:
             fields.append((attribute(number), wire | None, None))
         else:
             fields.append((attribute(number), wire))
-    names = {attribute(number): field.name for number, field in enumerate(record.fields)}
+        for old, name in olds.get(number, {}).items():
+            fields.append((old, wire | None, None))
+            names[old] = name
     return msgspec.defstruct(
         "Row",
         fields,
@@ -103,3 +107,20 @@ def wire_type(kind: Type, refuses_unknown: bool = False, *, convertible: bool = 
 def may_be_absent(field: Field) -> bool:
     """Whether a record may lack the field, or hold null."""
     return field.nullable or field.default is not None
+
+
+def old_names(record: Record) -> dict[int, dict[str, str]]:
+    """Return under which attributes the values of fields arrive that still have an old name.
+
+    By the number of the field: the attribute, and the alias that it stands for. As in Avro, a
+    name that a field has now is nobody's old one.
+    """
+    taken = {field.name for field in record.fields}
+    found: dict[int, dict[str, str]] = {}
+    for number, field in enumerate(record.fields):
+        for alias in field.aliases:
+            if alias not in taken:
+                taken.add(alias)
+                own = found.setdefault(number, {})
+                own[f"{attribute(number)}_{len(own)}"] = alias
+    return found

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """How the records of a topic are read. `id` tells one from another in a process."""
+    """How the records of a topic are read. `id` tells one from another in a process.
+
+    `unfollowed` is a newer schema that is not followed: what only it has makes a record a bad one.
+    """
 
     id: str
     format: Format
@@ -31,6 +34,7 @@ class Values:
     hygiene: Hygiene
     registry: RegistryAddress | None
     tombstones: Tombstones | None = None
+    unfollowed: Record | None = None
 
 
 def values_of(

@@ -299,3 +299,64 @@ def test_what_is_written_is_read_as_the_same(event: dict[str, object]) -> None:
 def test_any_bytes_are_a_record_or_a_bad_one(value: bytes) -> None:
     with contextlib.suppress(BadRecord):
         JsonReader(EVERYTHING)(value)
+
+
+RENAMED = {
+    "type": "record",
+    "name": "tv.Renamed",
+    "fields": [
+        {"name": "key", "type": "long", "aliases": ["id", "number"]},
+        {"name": "id2", "type": ["null", "string"], "default": None, "aliases": ["key"]},
+        {
+            "name": "many",
+            "type": {
+                "type": "array",
+                "items": {
+                    "type": "record",
+                    "name": "One",
+                    "fields": [
+                        {
+                            "name": "at",
+                            "type": {"type": "long", "logicalType": "timestamp-millis"},
+                            "aliases": ["time"],
+                        }
+                    ],
+                },
+            },
+            "default": [],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b'{"key":1}', (1, None, [])),
+        (b'{"id":1}', (1, None, [])),
+        (b'{"number":1,"id2":"x"}', (1, "x", [])),
+        # The new name goes first, and a name that a field has is nobody's old one.
+        (b'{"id":2,"key":1}', (1, None, [])),
+        (b'{"key":1,"many":[{"time":1},{"at":2}]}', (1, None, [1_000, 2_000])),
+    ],
+)
+def test_values_under_an_old_name(value: bytes, expected: tuple[object, ...]) -> None:
+    for refuses_unknown in (False, True):
+        read = JsonReader(parse_avro(RENAMED), refuses_unknown=refuses_unknown)
+        row = read(value)
+        assert (row.f0, row.f1, [one.f0 for one in row.f2]) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b'{"id2":"x"}', "key is missing"),
+        (b'{"key":null}', "key is missing"),
+        (b'{"id":"x"}', "id: expected int | null, got str"),
+        (b'{"id":1,"many":[{}]}', "many: at is missing"),
+    ],
+)
+def test_what_is_missing_under_each_of_its_names(value: bytes, reason: str) -> None:
+    with pytest.raises(BadRecord) as refused:
+        JsonReader(parse_avro(RENAMED))(value)
+    assert refused.value.reason == reason

@@ -1,0 +1,104 @@
+"""Records of a schema that is not followed: one with a field of its own is kept aside, not cut.
+
+While a change of a schema is refused, records are read by the schema before it. What they have
+beyond that would be left out of the row, and be missed by nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.records.rows import attribute
+from headrace.schema.model import Array, Field, Map, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from headrace.records.rows import Value
+    from headrace.schema.model import Type
+
+    # The name of the first field that is not followed, None where a value has none.
+    Find: TypeAlias = Callable[[Value], str | None]
+
+
+def with_unfollowed(schema: Record, refused: Record) -> Record:
+    """Return the schema, and after its own fields those that only the refused one has."""
+    fields = [replace(field, type=_type(field, refused)) for field in schema.fields]
+    known = {field.name.casefold() for field in schema.fields}
+    new = [
+        Field(field.name, field.type, nullable=True, default="null")
+        for field in refused.fields
+        if field.name.casefold() not in known
+    ]
+    return replace(schema, fields=(*fields, *new))
+
+
+def unfollowed_in(schema: Record, whole: Record) -> Find:
+    """Return what names the first field of a row that only the refused schema has."""
+    return _finder(schema, whole) or _nothing
+
+
+def _type(field: Field, refused: Record) -> Type:
+    other = next((one.type for one in refused.fields if one.name == field.name), None)
+    return field.type if other is None else _merged(field.type, other)
+
+
+def _merged(own: Type, other: Type) -> Type:
+    match own, other:
+        case Record(), Record():
+            return with_unfollowed(own, other)
+        case Array(), Array():
+            return replace(own, item=_merged(own.item, other.item))
+        case Map(), Map():
+            return replace(own, value=_merged(own.value, other.value))
+    return own
+
+
+def _finder(own: Type, whole: Type) -> Find | None:
+    match own, whole:
+        case Record(), Record():
+            return _in_record(own, whole)
+        case Array(), Array():
+            item = _finder(own.item, whole.item)
+            return item and (lambda many: _first(item, many))
+        case Map(), Map():
+            value = _finder(own.value, whole.value)
+            return value and (lambda many: _first(value, many.values()))
+    return None
+
+
+def _in_record(own: Record, whole: Record) -> Find | None:
+    inside = [
+        (attribute(number), field.name, find)
+        for number, field in enumerate(own.fields)
+        if (find := _finder(field.type, whole.fields[number].type)) is not None
+    ]
+    new = [
+        (attribute(number), field.name)
+        for number, field in enumerate(whole.fields)
+        if number >= len(own.fields)
+    ]
+    if not inside and not new:
+        return None
+
+    def find_in(row: Value) -> str | None:
+        for name, shown in new:
+            if getattr(row, name) is not None:
+                return shown
+        for name, shown, find in inside:
+            value = getattr(row, name)
+            found = None if value is None else find(value)
+            if found is not None:
+                return f"{shown}.{found}"
+        return None
+
+    return find_in
+
+
+def _first(find: Find, values: Iterable[Value]) -> str | None:
+    return next((name for one in values if one is not None and (name := find(one))), None)
+
+
+def _nothing(_: Value) -> None:
+    """Find nothing."""
