@@ -35,9 +35,10 @@ def lake_writer() -> None:
 def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) -> None:
     """Land a topic until Ctrl-C.
 
-    The table is made from the schema where it is missing. Every commit carries the offsets
-    that it ends at, so that a batch repeated after a crash lands once. Ctrl-C or SIGTERM lets
-    the batch at hand end.
+    The table is made from the schema where it is missing, and follows it while the writer runs
+    as far as schema_evolution allows. Every commit carries the offsets that it ends at, so that a
+    batch repeated after a crash lands once. What does not answer for a while is tried again, later
+    each time. Ctrl-C or SIGTERM lets the batch at hand end; a second Ctrl-C insists.
     """
     from headrace.config.load import load_lake_table, load_workspace
     from headrace.log import configure_logging
