@@ -1,33 +1,33 @@
 """The data files of a snapshot, by its manifests, a million of them within a minute.
 
 Iceberg's own planning keeps every file with all its statistics. Here only what a plan needs is
-kept of a file, manifests are read one by one, and by all cores where there are many files.
+kept of a file; manifests are fetched a few ahead, and read one by one.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
 
-import fastavro
 from pyiceberg.expressions.visitors import inclusive_projection, manifest_evaluator
 from pyiceberg.manifest import ManifestContent
 
 from headrace.errors import Terminal
-from headrace.spark import cores
+from headrace.iceberg.manifest_scan import live_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.io import FileIO
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table import Table
 
-DELETED = 2
-# From here on the start of more processes is soon made good for.
-MANY_FILES = 100_000
+    from headrace.iceberg.manifest_scan import Entry
+
+# So many are on their way at once: a store far away takes its time for each.
+FETCHED_AHEAD = 8
 
 
 class Listed(NamedTuple):
@@ -50,17 +50,10 @@ def listed(
 ) -> Iterator[Listed]:
     """Yield the live data files of the manifests that may hold rows that the filter wants."""
     wanted = _by_spec(table, row_filter)
-    kept = [one for one in manifests if wanted(one)]
-    jobs = [(table.io, one.manifest_path, field_id) for one in kept]
-    if sum((one.added_files_count or 0) + (one.existing_files_count or 0) for one in kept) < (
-        MANY_FILES
-    ):
-        for job in jobs:
-            yield from _files_of(job)
-        return
-    with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        for found in pool.map(_files_of, jobs):
-            yield from found
+    kept = [one.manifest_path for one in manifests if wanted(one)]
+    for content in _fetched(table.io, kept):
+        for entry in live_entries(content, field_id):
+            yield _listed(entry)
 
 
 def _by_spec(table: Table, row_filter: BooleanExpression) -> Callable[[ManifestFile], bool]:
@@ -78,36 +71,31 @@ def _by_spec(table: Table, row_filter: BooleanExpression) -> Callable[[ManifestF
     return wanted
 
 
-def _files_of(job: tuple[FileIO, str, int]) -> list[Listed]:
-    io, path, field_id = job
+def _fetched(io: FileIO, paths: Sequence[str]) -> Iterator[bytes]:
+    """Yield the contents of files in their order, having asked for the next ones already."""
+    with ThreadPoolExecutor(FETCHED_AHEAD) as pool:
+        coming: deque[Future[bytes]] = deque()
+        for path in paths:
+            coming.append(pool.submit(_content, io, path))
+            if len(coming) > FETCHED_AHEAD:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
+def _content(io: FileIO, path: str) -> bytes:
     with io.new_input(path).open() as stream:
-        # It needs no more of a file than `read`, which the types do not say.
-        entries: Iterable[Any] = fastavro.reader(cast("IO[bytes]", stream))
-        return [
-            _listed(entry["data_file"], field_id) for entry in entries if entry["status"] != DELETED
-        ]
+        return bytes(stream.read())
 
 
-def _listed(file: dict[str, Any], field_id: int) -> Listed:
-    if file["file_format"].upper() != "PARQUET":
+def _listed(entry: Entry) -> Listed:
+    if entry.file_format.upper() != "PARQUET":
         raise Terminal(
-            f"data file {file['file_path']} is {file['file_format']}, and only Parquet is replayed",
+            f"data file {entry.path} is {entry.file_format}, and only Parquet is replayed",
             "rewrite the table's files (in Spark: CALL system.rewrite_data_files)",
         )
-    return Listed(
-        file["file_path"],
-        file["record_count"],
-        file["file_size_in_bytes"],
-        _bound(file["lower_bounds"], field_id),
-        _bound(file["upper_bounds"], field_id),
-    )
-
-
-def _bound(bounds: list[dict[str, Any]] | None, field_id: int) -> int | None:
-    for one in bounds or ():
-        if one["key"] == field_id:
-            return time_bound(one["value"])
-    return None
+    lower, upper = time_bound(entry.lower), time_bound(entry.upper)
+    return Listed(entry.path, entry.rows, entry.size_bytes, lower, upper)
 
 
 def time_bound(value: bytes | None) -> int | None:
