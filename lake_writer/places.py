@@ -44,19 +44,24 @@ def starting_places(
 
     `held` is what the topic has, `otherwise` is `earliest` or `latest`.
     """
-    beyond = [
-        f"{topic}-{number} up to {place - 1}, where the topic ends at {held[number].stop}"
-        if number in held
-        else f"{topic}-{number}, a partition that is not there"
-        for number, place in sorted(marked.items())
-        if number not in held or place > held[number].stop
-    ]
-    if beyond:
-        raise TopicMadeAnew("; ".join(beyond))
+    require_held(topic, marked, held)
     # A partition that came after the first commit is read from its beginning all the same.
     from_end = otherwise == "latest" and not marked
     first = {number: span.stop if from_end else span.start for number, span in held.items()}
     return {number: marked.get(number, place) for number, place in first.items()}
+
+
+def require_held(topic: str, places: Mapping[int, int], held: Mapping[int, range]) -> None:
+    """Raise where a topic ends before what has landed of it."""
+    beyond = [
+        f"{topic}-{number} up to {place - 1}, where the topic ends at {held[number].stop}"
+        if number in held
+        else f"{topic}-{number}, a partition that is not there"
+        for number, place in sorted(places.items())
+        if number not in held or place > held[number].stop
+    ]
+    if beyond:
+        raise TopicMadeAnew("; ".join(beyond))
 
 
 def gaps(starts: Mapping[int, int], held: Mapping[int, range]) -> dict[int, range]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -24,7 +25,8 @@ from headrace.locks import hold
 from headrace.streaming import Job
 from headrace.supervision import raise_failures, supervise
 from lake_writer.following import Following
-from lake_writer.places import OffsetsGone, gaps, starting_places
+from lake_writer.idle import every
+from lake_writer.places import OffsetsGone, gaps, require_held, starting_places
 from lake_writer.plan import landing_plan
 from lake_writer.slices import ASSUMED_BYTES, SAMPLE, commits_for, slices, tasks_for
 from lake_writer.task import Work, Written, write_files
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
     from headrace.signals import Drain
 
+# Nobody waits for news of a topic in which nothing happens by the tenth of a second.
+LEAST_IDLE_S = 5.0
 log = structlog.get_logger(__name__)
 
 
@@ -71,6 +75,8 @@ class LakeWriter:
         self._starts: dict[int, int] = {}
         self._record_bytes: float = ASSUMED_BYTES
         self._landed = Landed()
+        # One of them works on the table: a batch, or what goes on between batches.
+        self._turn = threading.Lock()
 
     def prepare(self) -> None:
         """Check the topic, and make the table or bring it to the schema."""
@@ -83,7 +89,11 @@ class LakeWriter:
         What fails for now is tried again from where the table then is, later each time.
         """
         name = self._config.name
-        with hold(self._state / "lock", f"lake writer {name}", "stop that one first"):
+        idle_s = max(LEAST_IDLE_S, self._config.batch.max_interval.total_seconds())
+        with (
+            hold(self._state / "lock", f"lake writer {name}", "stop that one first"),
+            every(idle_s, self._confirm),
+        ):
             ended = supervise({name: lambda: self._job(spark)}, drain, once=once)
         raise_failures(ended)
         return self._landed
@@ -92,7 +102,8 @@ class LakeWriter:
         """Return the query, to be started from where the table is; also anew after a failure."""
         source, batch = self._config.source, self._config.batch
         self._plan = landing_plan(self._workspace, self._table, self._following.values)
-        self._resume()
+        with self._turn:
+            self._resume()
         starts = json.dumps({source.topic: self._starts})
         cluster = self._workspace.cluster(source.cluster)
         rows = read_topics(
@@ -105,6 +116,12 @@ class LakeWriter:
             failOnDataLoss="false",
         )
         return Job(self._config.name, rows, self._land, self._checkpoint, batch.max_interval)
+
+    def _confirm(self) -> None:
+        """Say that the table is complete up to now, where all that the topic holds has landed."""
+        with self._turn:
+            self._see_ends()
+            self._commits.confirm()
 
     @property
     def _checkpoint(self) -> Path:
@@ -130,7 +147,12 @@ class LakeWriter:
         return held
 
     def _land(self, batch: DataFrame, batch_id: int) -> None:
+        with self._turn:
+            self._land_alone(batch, batch_id)
+
+    def _land_alone(self, batch: DataFrame, batch_id: int) -> None:
         held = self._see_ends()
+        require_held(self._config.source.topic, self._starts, held)
         # A partition that is new since the start is read from its beginning.
         self._starts = {number: span.start for number, span in held.items()} | self._starts
         lost = self._lost(held)

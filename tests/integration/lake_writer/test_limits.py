@@ -8,12 +8,16 @@ import pytest
 
 from headrace import contract
 from headrace.config.load import load_lake_table
+from headrace.embedded.process import wait_until
+from headrace.errors import Terminal
+from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import Record
 from headrace.landing.marks import SUMMARY, Mark
 from lake_writer.audit import audit
 from lake_writer.places import OffsetsGone
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import places
+from tests.integration.lake_writer.live_writer import LIMIT_S, live
 from tests.integration.pipelines import Pipelines, event
 from tests.integration.router.live_router import delete_before
 
@@ -132,3 +136,26 @@ def test_tombstones(
     said = pipelines.seen(f"{name}.quarantine", "fronting") if has_quarantine else []
     assert [one.header(contract.QUARANTINE_EXCEPTION_MESSAGE) for one in said] == kept
     assert audited(pipelines, path).ok
+
+
+def test_a_topic_that_is_made_anew_under_a_running_writer(
+    spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
+) -> None:
+    pipelines.send(name, map(event, range(10)))
+    path = pipelines.table(name, name, batch={"max_interval": "200ms"})
+    kafka = KafkaCluster(pipelines.workspace.cluster("fronting"))
+
+    def run() -> None:
+        with live(pipelines, spark, path) as running:
+            assert wait_until(lambda: len(places(load())) == 10, LIMIT_S)
+            kafka.delete_topic(name)
+            assert wait_until(lambda: name not in kafka.topics(), LIMIT_S)
+            pipelines.make_topic(name)
+            pipelines.send(name, map(event, range(3)))
+            assert wait_until(running.ended, LIMIT_S)
+
+    # Or it looks just while there is no such topic.
+    said = f"{name}-0 up to 9, where the topic ends at|no topic {name}"
+    with pytest.raises(Terminal, match=said):
+        run()
+    assert len(places(load())) == 10
