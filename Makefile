@@ -19,7 +19,7 @@ test: setup lint ## Lint, types and all tests
 	@$(BIN)/pytest
 
 faults: setup ## All fault runs, and every long run that `make test` leaves out
-	@$(BIN)/pytest tests/faults tests/integration -m "long or not long"
+	@$(BIN)/pytest tests/faults tests/integration tests/end_to_end -m "long or not long"
 
 lint: setup ## ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff check $(CODE)

@@ -14,7 +14,13 @@ import rich_click as click
 from benchmarks.arena import Arena
 from benchmarks.bench_lake_writer import LAKE_WRITER
 from benchmarks.bench_replay import REPLAY
-from benchmarks.bench_replay_read import REPLAY_COLUMNS, REPLAY_READ
+from benchmarks.bench_replay_join import REPLAY_JOIN
+from benchmarks.bench_replay_read import (
+    REPLAY_ALIGNED,
+    REPLAY_COLUMNS,
+    REPLAY_COMPACTED,
+    REPLAY_READ,
+)
 from benchmarks.bench_router import OUTPUTS, ROUTER
 from benchmarks.contest import Extent, hold
 from benchmarks.machine import machine, versions
@@ -29,7 +35,17 @@ if TYPE_CHECKING:
 
     from benchmarks.model import Benchmark, Outcome
 
-BENCHMARKS = (ROUTER, OUTPUTS, LAKE_WRITER, REPLAY, REPLAY_READ, REPLAY_COLUMNS)
+BENCHMARKS = (
+    ROUTER,
+    OUTPUTS,
+    LAKE_WRITER,
+    REPLAY,
+    REPLAY_READ,
+    REPLAY_COLUMNS,
+    REPLAY_COMPACTED,
+    REPLAY_ALIGNED,
+    REPLAY_JOIN,
+)
 RESULTS = ROOT / "artifacts" / "benchmarks"
 SEED = 20260105
 
@@ -133,7 +149,7 @@ def compete(benchmark: Benchmark, arena: Arena, form: Form) -> bool:
                 rounds=form.rounds,
                 events=form.events,
                 seed=SEED,
-                value_bytes=arena.loaded.value_bytes,
+                value_bytes=arena.value_bytes,
                 interrupted=not finished,
                 machine=before,
                 versions=used,

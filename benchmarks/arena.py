@@ -98,6 +98,11 @@ class Arena:
                 self.say(f"  {number:,} sent")
         return Loaded(RAW_TOPIC, sender.close(), passing, value_bytes)
 
+    @property
+    def value_bytes(self) -> int:
+        """How much of them has been sent: nothing where no competitor reads the topic."""
+        return self.loaded.value_bytes if "loaded" in self.__dict__ else 0
+
     def drop_topics(self, *topics: str) -> None:
         """Delete those of the topics that are there, so that rounds do not fill the disk."""
         for topic in set(topics) & self.kafka.topics().keys():

@@ -72,6 +72,7 @@ def _one(
                 unwaited_cpu_s=measured.unwaited_cpu_s,
                 broker_cpu_s=measured.watched_cpu_s,
                 elsewhere_cpu_s=measured.elsewhere_cpu_s,
+                facts=run.facts(measured),
             )
         finally:
             run.clean_up()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from benchmarks.arena import Arena
@@ -33,6 +33,8 @@ class Run:
     clean_up: Callable[[], None]
     # Rows that were done before the command was warm: they count for nothing.
     warm_rows: int = 0
+    # What there is to tell beside the time: a figure by its name.
+    facts: Callable[[Measured], Mapping[str, float]] = lambda _: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Sample:
     unwaited_cpu_s: float
     broker_cpu_s: float
     elsewhere_cpu_s: float
+    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

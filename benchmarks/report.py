@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.model import Failure, Sample
@@ -83,13 +84,14 @@ def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[
         f"### {benchmark.name}: {benchmark.title}",
         "",
         f"{around.started:%Y-%m-%d %H:%M} UTC, {around.form}, {around.events:,} events"
-        f" ({around.value_bytes / 1e6:,.0f} MB of values), {_rounds(around, outcomes)}"
+        f"{_sent(around)}, {_rounds(around, outcomes)}"
         + (", **interrupted**" if around.interrupted else ""),
         "",
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
         f"{described(around.machine)}. {versions}.",
     ]
+    lines += _facts(benchmark, outcomes)
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     lines += [""] * bool(failed)
     lines += [
@@ -98,11 +100,32 @@ def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[
     return "\n".join(lines) + "\n"
 
 
+def _facts(benchmark: Benchmark, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return what competitors have to tell beside their times: medians over the rounds."""
+    lines = []
+    for one in benchmark.competitors:
+        told = [
+            outcome.facts
+            for outcome in outcomes
+            if isinstance(outcome, Sample) and outcome.competitor == one.name and outcome.facts
+        ]
+        if told:
+            shown = ", ".join(
+                f"{name} {median(facts[name] for facts in told):,.10g}" for name in told[0]
+            )
+            lines.append(f"- {one.name}: {shown}")
+    return ["", *lines] if lines else []
+
+
 def _rounds(around: Circumstances, outcomes: Sequence[Outcome]) -> str:
     held = len({outcome.round for outcome in outcomes})
     if held != around.rounds:
         return f"{held} of {around.rounds} rounds"
     return "1 round" if held == 1 else f"{held} rounds"
+
+
+def _sent(around: Circumstances) -> str:
+    return f" ({around.value_bytes / 1e6:,.0f} MB of values)" if around.value_bytes else ""
 
 
 def described(machine: Mapping[str, str | int | float]) -> str:

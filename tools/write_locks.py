@@ -24,9 +24,12 @@ LOCK_FILES = {
 JAR_LOCKS = {
     "headrace/jars/jars.lock": JAR_SETS,
     "benchmarks/jars.lock": ("connect",),
+    "benchmarks/flink.lock": ("flink",),
 }
 SPARK = "4.1.3"
 CONNECT = "4.1.1"
+# 2.1.2 and 2.1.3 are not whole in every mirror.
+FLINK = "2.1.1"
 ICEBERG = "1.12.0"
 ROOTS: dict[str, list[tuple[str, str, str]]] = {
     "spark": [
@@ -45,6 +48,8 @@ ROOTS: dict[str, list[tuple[str, str, str]]] = {
         ("at.yawk.lz4", "lz4-java", "1.10.1"),
         ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
     ],
+    "postgres": [("org.postgresql", "postgresql", "42.7.8")],
+    "s3": [("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG)],
     # The peers of the benchmarks that are connectors: MirrorMaker and Iceberg's own sink.
     "connect": [
         ("org.apache.kafka", "connect-runtime", CONNECT),
@@ -62,6 +67,26 @@ ROOTS: dict[str, list[tuple[str, str, str]]] = {
         # As the slf4j-api that comes with Iceberg: another major version would bind to nothing.
         ("org.slf4j", "slf4j-simple", "2.0.18"),
     ],
+    # The talks' own engine, with the source of Iceberg that orders by a watermark's column.
+    "flink": [
+        *(
+            ("org.apache.flink", name, FLINK)
+            for name in (
+                "flink-streaming-java",
+                "flink-clients",
+                "flink-runtime",
+                "flink-table-api-java-bridge",
+                "flink-table-runtime",
+                "flink-connector-base",
+                "flink-connector-files",
+            )
+        ),
+        ("org.apache.iceberg", "iceberg-flink-runtime-2.1", "1.11.0"),
+        ("org.apache.hadoop", "hadoop-client-api", "3.4.1"),
+        ("org.apache.hadoop", "hadoop-client-runtime", "3.4.1"),
+        ("org.xerial", "sqlite-jdbc", "3.50.3.0"),
+        ("org.slf4j", "slf4j-simple", "2.0.18"),
+    ],
 }
 # What pyspark brings itself, or what a pinned jar above takes the place of.
 EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
@@ -77,13 +102,17 @@ EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
         ("org.apache.spark", "spark-tags_2.13"),
     ),
     "broker": (("org.lz4", "*"),),
+    # What annotates its code, and nobody needs to run it.
+    "postgres": (("org.checkerframework", "*"),),
+    "s3": (),
     # Iceberg asks for ORC by a classifier, which a lock by coordinates cannot name; none is written.
     "connect": (("org.lz4", "*"), ("org.apache.orc", "*")),
+    "flink": (),
 }
 
 
 def main() -> None:
-    """Write `requirements/*.txt` and both `jars.lock`."""
+    """Write `requirements/*.txt` and the lists of jars."""
     for target, sources in LOCK_FILES.items():
         command = [str(UV), "pip", "compile", *sources, *LOCK_FLAGS, "-o", target]
         subprocess.run(command, cwd=ROOT, check=True)

@@ -15,10 +15,11 @@ def main() -> None:
     settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     begun = time.perf_counter()
     made = Replay(
-        [settings["table"]],
+        settings["tables"],
         settings["start"],
         settings["end"],
         order=settings["order"],
+        max_misalignment=settings["threshold"],
         workspace=Path(settings["workspace"]),
     )
     rows = sum(

@@ -1,8 +1,9 @@
-"""Streams over an Iceberg table into nowhere: Spark's own, and the replay's, by the same query."""
+"""Streams over Iceberg tables into nowhere: Spark's own, and the replay's, by the same query."""
 
 from __future__ import annotations
 
 import json
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,36 +16,40 @@ if TYPE_CHECKING:
 
 
 def replay(spark: SparkSession, settings: dict[str, Any]) -> None:
-    """Read the table to its end; print how many rows that were."""
-    rows = _replayed(spark, settings) if settings["order"] else _streamed(spark, settings)
+    """Read the tables to their end, several as a union; print how many rows that were."""
+    streams = _replayed(spark, settings) if settings["order"] else _streamed(spark, settings)
+    rows = reduce(lambda one, other: one.unionAll(other), streams)
     query = (
         rows.writeStream.format("noop").option("checkpointLocation", settings["checkpoint"]).start()
     )
     query.processAllAvailable()
     query.stop()
-    print(json.dumps({"rows": sum(one.numInputRows for one in query.recentProgress)}))
+    batches = query.recentProgress
+    print(json.dumps({"rows": sum(one.numInputRows for one in batches), "batches": len(batches)}))
 
 
-def _streamed(spark: SparkSession, settings: dict[str, Any]) -> DataFrame:
-    rows = (
+def _streamed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
+    reader = (
         spark.readStream.format("iceberg")
         .option("streaming-max-files-per-micro-batch", FILES_PER_BATCH)
         .option("split-size", SPLIT_BYTES)
-        .load(settings["table"])
     )
-    return rows.select(*settings["columns"], "__metadata__") if settings["columns"] else rows
+    columns = settings["columns"]
+    chosen = [*columns, "__metadata__"] if columns else ["*"]
+    return [reader.load(table).select(*chosen) for table in settings["tables"]]
 
 
-def _replayed(spark: SparkSession, settings: dict[str, Any]) -> DataFrame:
-    table = settings["table"]
+def _replayed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
     made = Replay(
-        [table],
+        settings["tables"],
         settings["start"],
         settings["end"],
         order=settings["order"],
+        max_misalignment=settings["threshold"],
         workspace=Path(settings["workspace"]),
     )
-    return made.streams(spark, settings["run"], columns={table: settings["columns"]})[table]
+    columns = dict.fromkeys(settings["tables"], settings["columns"])
+    return list(made.streams(spark, settings["run"], columns=columns).values())
 
 
 if __name__ == "__main__":

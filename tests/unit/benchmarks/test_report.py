@@ -109,3 +109,18 @@ def test_both_forms_lie_beside_each_other(tmp_path: Path) -> None:
     path, markdown = write(tmp_path / "results", CONTEST, AROUND, OUTCOMES)
     assert path.name == "sums-20260301T123000Z.json"
     assert path.with_suffix(".md").read_text(encoding="utf-8") == markdown
+
+
+def test_what_there_is_to_tell_beside_the_times_stands_under_the_table() -> None:
+    told = [
+        replace(sample("ours", number, 4.0), facts={"matches": float(matches), "dropped": 0.0})
+        for number, matches in enumerate((1_000, 3_000, 9_000))
+    ]
+    lines = as_markdown(CONTEST, AROUND, [*told, sample("theirs", 0, 2.0)]).splitlines()
+    assert "- ours: matches 3,000, dropped 0" in lines
+    assert not any(line.startswith("- theirs") for line in lines)
+
+
+def test_where_no_topic_was_read_nothing_is_said_of_its_size() -> None:
+    around = replace(AROUND, value_bytes=0)
+    assert "1,000 events, " in as_markdown(CONTEST, around, OUTCOMES)
