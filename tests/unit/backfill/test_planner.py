@@ -109,6 +109,17 @@ def test_no_record_comes_more_than_the_threshold_after_a_newer_one(
 
 
 @given(layouts, thresholds, limits)
+@settings(max_examples=200, deadline=None)
+def test_a_step_holds_no_more_time_than_the_threshold(
+    files: list[File], threshold: int, limit: Limits
+) -> None:
+    """So no two records of it lie further apart, of whichever sources: that is what aligns them."""
+    for step in delivered(list(bounded(cut(files, threshold), threshold, limit)), files):
+        inside = [time for *_, time in step]
+        assert max(inside) - min(inside) <= threshold
+
+
+@given(layouts, thresholds, limits)
 @settings(max_examples=300, deadline=None)
 def test_every_record_is_delivered_once(files: list[File], threshold: int, limit: Limits) -> None:
     steps = delivered(list(bounded(cut(files, threshold), threshold, limit)), files)
