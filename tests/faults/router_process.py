@@ -153,12 +153,16 @@ class Traffic:
         self._thread.join(10 * LIMIT_S)
         assert not self._thread.is_alive()
 
+    def record(self, number: int) -> Record:
+        """Return the record of that number."""
+        return Record(self.value(number))
+
     def _send(self) -> None:
         sender = Sender(self.cluster, self.topic)
         while self.sent < self.number and not self._stop.is_set():
             following = range(self.sent, min(self.allowed, self.sent + self.at_once))
             for one in following:
-                sender.send(Record(self.value(one)))
+                sender.send(self.record(one))
             self.sent = following.stop
             self._stop.wait(self.pause_s)
         assert sender.close() == self.sent
