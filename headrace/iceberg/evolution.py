@@ -28,7 +28,7 @@ from headrace.schema.iceberg import iceberg_type
 from headrace.schema.model import Array, Map, Primitive, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pyiceberg.types import IcebergType
 
@@ -61,10 +61,21 @@ class Evolution:
         return tuple(one for one in self.changes if _RANK[one.needs] > _RANK[follows])
 
 
-def evolution(held: Schema, wanted: Record, last_id: int) -> Evolution:
-    """Return what becomes of a table's columns; `last_id` is the highest id it ever gave."""
+def evolution(
+    held: Schema, wanted: Record, last_id: int, partitions: Collection[str] = ()
+) -> Evolution:
+    """Return what becomes of a table's columns.
+
+    `last_id` is the highest id that the table ever gave, `partitions` the names of its partitions.
+    """
     evolver = _Evolver(last_id)
     fields = evolver.fields(held.fields, wanted, "")
+    known = {one.name for one in held.fields}
+    evolver.problems += [
+        f"{one.name} is the name of a partition of the table"
+        for one in fields
+        if one.name in partitions and one.name not in known
+    ]
     changed = Schema(
         *fields,
         schema_id=held.schema_id,

@@ -58,7 +58,8 @@ def follow(load: Callable[[], Table], name: str, record: Record, follows: Follow
     for wait_s in WAITS_S:
         time.sleep(wait_s)
         table = load()
-        found = evolution(table.schema(), wanted, table.metadata.last_column_id)
+        partitions = {one.name for spec in table.specs().values() for one in spec.fields}
+        found = evolution(table.schema(), wanted, table.metadata.last_column_id, partitions)
         if found.problems or found.beyond(follows):
             raise DoesNotFit(name, found, follows)
         said = json.dumps(to_avro(wanted))

@@ -192,6 +192,14 @@ def test_what_no_table_can_follow(before: Fields, after: Fields, problem: str) -
     assert problem in evolved(record(*before), record(*after)).problems
 
 
+def test_no_new_column_takes_the_name_of_a_partition() -> None:
+    held, _ = to_iceberg(with_metadata(record(ID)))
+    for new in (OPTIONAL, field("new", "int", aliases=["id"])):
+        wanted = with_metadata(record(new))
+        found = evolution(held, wanted, held.highest_field_id, {"new", "id"})
+        assert found.problems == ("new is the name of a partition of the table",)
+
+
 def test_a_rename_keeps_the_id_and_what_it_holds() -> None:
     before = record(ID, field("r", inside(field("a", "int"))))
     after = record(
