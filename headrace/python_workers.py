@@ -1,14 +1,17 @@
 """The parent of Spark's Python workers: Spark's own, started without Spark's archives on its path.
 
 At the start of every task a worker asks all importers to look again at where they import from.
-Those of `pyspark.zip` and of py4j's archive then read the whole list of files anew, which takes a
-multiple of the time of a small task. The very same modules lie unpacked beside our own.
+Those of `pyspark.zip`, of py4j's archive and of Spark's own jar then read the whole list of files
+anew: 150 ms of CPU, a multiple of what a small task takes. The very same modules lie unpacked
+beside our own, and the jar has none.
 """
 
 from __future__ import annotations
 
+import gc
 import runpy
 import sys
+from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 from zipimport import ZipImportError, zipimporter
@@ -28,13 +31,29 @@ def forget_archives() -> None:
         sys.path_importer_cache.pop(place, None)
 
 
+@cache
+def settle() -> None:
+    """Leave what is imported by now out of all later collections of garbage; once a process.
+
+    Spark's worker collects after each task, and looks through every object for it: with the
+    libraries that read a table these are hundreds of thousands, and a tenth of a second.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def _is_archive(place: Path) -> bool:
-    return place.suffix == ".zip" and place.name.startswith(("pyspark", "py4j")) and place.is_file()
+    return (
+        place.match("pyspark.zip") or place.match("py4j-*.zip") or place.match("spark-core_*.jar")
+    )
 
 
 def _is_unpacked(archive: str, others: list[str]) -> bool:
     """Whether the archive's package is found elsewhere; pyspark in the same version."""
     name = Path(archive).name
+    if name.endswith(".jar"):
+        # On the path since the time when Python's part was in it, too.
+        return True
     if name.startswith("py4j"):
         return PathFinder.find_spec("py4j", others) is not None
     found = PathFinder.find_spec("pyspark", others)

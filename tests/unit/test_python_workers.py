@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import gc
 import sys
 from pathlib import Path
 from zipfile import ZipFile
@@ -10,16 +10,17 @@ from zipfile import ZipFile
 import pyspark
 import pytest
 
-from headrace.python_workers import forget_archives
+from headrace.python_workers import forget_archives, settle
 
-ARCHIVES = Path(pyspark.__file__).parent / "python" / "lib"
+HOME = Path(pyspark.__file__).parent
 
 
 @pytest.fixture
 def path(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A worker's path: Spark's archives first, as the JVM puts them there."""
-    archives = sorted(str(archive) for archive in ARCHIVES.glob("*.zip"))
-    assert len(archives) == 2
+    places = [*HOME.glob("python/lib/*.zip"), *HOME.glob("jars/spark-core_*.jar")]
+    archives = [str(place) for place in places]
+    assert len(archives) == 3
     monkeypatch.setattr(sys, "path", [*archives, *sys.path])
     monkeypatch.setattr(sys, "path_importer_cache", dict.fromkeys(archives))
     return archives
@@ -56,8 +57,22 @@ def test_the_archives_stay_where_nothing_else_has_spark(
 def test_an_archive_of_the_user_stays(
     path: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    own = tmp_path / "pandas_like.zip"
-    shutil.copy(path[0], own)
+    own = tmp_path / "of_the_user.zip"
+    with ZipFile(own, "w") as archive:
+        archive.writestr("mine.py", "")
     monkeypatch.setattr(sys, "path", [str(own), *sys.path])
     forget_archives()
     assert str(own) in sys.path
+    assert not set(path) & set(sys.path)
+
+
+def test_what_is_imported_is_not_looked_through_again() -> None:
+    settle.cache_clear()
+    try:
+        settle()
+        frozen = gc.get_freeze_count()
+        # Garbage of a task is collected by the task's end, and not kept.
+        settle()
+        assert gc.get_freeze_count() == frozen > len(gc.get_objects())
+    finally:
+        gc.unfreeze()
