@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backfill import tags
-from backfill.asked import columns_of, tables_of
+from backfill.asked import bounds_of, columns_of, tables_of
 from backfill.certificate import Certificate
 from backfill.measured import totals
 from backfill.pace import Rate
@@ -111,6 +111,7 @@ def _started(
         run.run_id,
         columns=columns_of(app),
         rows_per_s=rate.per_s if isinstance(rate, Rate) else None,
+        ahead=bounds_of(app),
     )
     # In a replay a record may come by the threshold later than it came live.
     widened = timedelta(microseconds=plan.threshold_us)
@@ -179,4 +180,5 @@ def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
         offset_order_held=None if plan.order != "strict" else not measured.out_of_order,
         batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
         time_column=plan.time_column,
+        ahead=measured.ahead,
     )

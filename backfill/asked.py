@@ -10,6 +10,7 @@ from backfill.pace import Rate, parse_rate
 from backfill.period import parse_period
 from backfill.request import Request
 from headrace.application.select import of_the_past
+from headrace.application.transform import bound_ahead
 from headrace.config.load import load_app
 from headrace.config.units import UnitError, parse_duration
 from headrace.errors import UsageError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from backfill.plan import Order
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
+    from headrace.records.ahead import Ahead
 
 MICROSECOND = timedelta(microseconds=1)
 TABLES_THRESHOLD = timedelta(minutes=15)
@@ -84,6 +86,19 @@ def columns_of(app: LoadedApp) -> dict[str, tuple[str, ...]]:
         same = found.get(source.identifier, source.columns) == source.columns
         found[source.identifier] = source.columns if same else ()
     return found
+
+
+def bounds_of(app: LoadedApp) -> dict[str, Ahead]:
+    """Return how far the records of each table may be ahead of their arrival, where that is said."""
+    found: dict[str, Ahead | None] = {}
+    for name, table in tables_of(app).items():
+        bound = bound_ahead(app, name)
+        if found.setdefault(table, bound) != bound:
+            raise UsageError(
+                f"two sources of {app.config.name} read {table}, each with a max_ahead of its own",
+                "a replay reads the table once for both: give them the same max_ahead and on_ahead",
+            )
+    return {table: bound for table, bound in found.items() if bound is not None}
 
 
 def smallest_threshold(app: LoadedApp) -> timedelta:

@@ -34,7 +34,8 @@ class Certificate:
     """The measured facts. `threshold_ms` is null where no bound was asked for.
 
     `offset_order_held` is null but in strict order. `batches_unmeasured` counts batches of an
-    application whose late rows nobody counted, as the process was killed with the figure.
+    application whose late rows nobody counted, as the process was killed with the figure. `ahead`
+    counts rows whose own time was further ahead of their arrival than the application allows.
     """
 
     period: str
@@ -48,6 +49,7 @@ class Certificate:
     offset_order_held: bool | None = None
     batches_unmeasured: int = 0
     time_column: str = INGESTION_TS
+    ahead: int = 0
 
     @property
     def bound_held(self) -> bool:
@@ -89,6 +91,7 @@ class Certificate:
             "bound_held": self.bound_held,
             "offset_order_held": self.offset_order_held,
             "batches_unmeasured": self.batches_unmeasured,
+            "ahead": self.ahead,
             "period": self.period,
             "time_column": self.time_column,
             "sources": [
@@ -111,6 +114,8 @@ class Certificate:
                 f" dropped as late {self.dropped_late}"
             ),
         ]
+        if self.ahead:
+            lines.append(f"  too far ahead of their arrival {self.ahead:,} rows (max_ahead)")
         lines += [
             f"  {source.name} @ snapshot {source.snapshot_id}: {source.rows:,} rows,"
             f" by the plan {_span(source)}"

@@ -16,12 +16,15 @@ import pyarrow.compute as pc
 from backfill.columns import times_of
 from backfill.disorder import DisorderMeter
 from backfill.order_meter import OrderMeter
+from headrace.records.ahead import hold_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     import pyarrow as pa
+
+    from headrace.records.ahead import Ahead
 
 FOLDER = "measured"
 
@@ -37,6 +40,7 @@ class TaskMeasure:
     first_offsets: dict[str, int] = field(default_factory=dict)
     last_offsets: dict[str, int] = field(default_factory=dict)
     out_of_order: int = 0
+    ahead: int = 0
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class Totals:
     rows: Counter[str]
     max_disorder_us: int
     out_of_order: int
+    ahead: int
 
 
 class TaskMeter:
@@ -73,6 +78,12 @@ class TaskMeter:
                 self._order.see(measure.source, batch)
             yield batch
 
+    def held_back(self, batch: pa.RecordBatch, ahead: Ahead) -> pa.RecordBatch:
+        """Return a batch without what is too far ahead of its arrival, and count that."""
+        held = hold_back(batch, ahead, times_of(batch, self._time_column))
+        self._measure.ahead += len(held.rows)
+        return held.batch
+
     def keep(self, path: Path) -> None:
         """Write what was seen."""
         if self._order is not None:
@@ -93,18 +104,19 @@ def file_of(folder: Path, step: int, source: str, number: int, count: int) -> Pa
 def totals(folder: Path, steps: int) -> Totals:
     """Put together what all tasks of the first so many steps saw."""
     rows: Counter[str] = Counter()
-    meter, last, out_of_order = DisorderMeter(), dict[str, int](), 0
+    meter, last, out_of_order, ahead = DisorderMeter(), dict[str, int](), 0, 0
     for step in range(steps):
         meter.begin_step()
         for measure in _whole(folder / FOLDER / f"{step:06d}"):
             rows[measure.source] += measure.rows
             out_of_order += measure.out_of_order
+            ahead += measure.ahead
             if measure.oldest_us is not None and measure.newest_us is not None:
                 meter.see(measure.oldest_us, measure.newest_us)
             for lane, first in measure.first_offsets.items():
                 out_of_order += first < last.get(lane, first)
                 last[lane] = max(last.get(lane, first), measure.last_offsets[lane])
-    return Totals(rows, meter.max_disorder_us, out_of_order)
+    return Totals(rows, meter.max_disorder_us, out_of_order, ahead)
 
 
 def _whole(folder: Path) -> Iterator[TaskMeasure]:

@@ -22,6 +22,7 @@ from backfill.reading import read_in_order
 from backfill.source import LakeSource
 from headrace.config.load import load_workspace
 from headrace.errors import UsageError
+from headrace.records.ahead import Ahead
 from headrace.schema.arrow import for_spark
 from headrace.schema.iceberg import from_iceberg
 from headrace.schema.spark import to_spark
@@ -70,7 +71,7 @@ class ReplaySource(DataSource):
             raise UsageError(
                 f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
             )
-        names = (*REQUIRED, "columns", "rows_per_s", "readers")
+        names = (*REQUIRED, "columns", "rows_per_s", "readers", "ahead")
         return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
 
@@ -156,8 +157,11 @@ class StepReader(DataSourceStreamReader):
             if partition.ranges
             else (batch for unit in partition.units for batch in source.rows(unit))
         )
+        bound = self._options.get("ahead")
+        ahead = None if bound is None else Ahead.from_json(bound)
         for batch in meter.through(batches):
-            yield batch.cast(for_spark(batch.schema))
+            kept = batch if ahead is None else meter.held_back(batch, ahead)
+            yield kept.cast(for_spark(kept.schema))
         folder = Path(self._options["plan"]).parent
         meter.keep(file_of(folder, partition.step, source.name, partition.number, partition.count))
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backfill.planner import Step
     from backfill.source import LakeSource
     from headrace.config.workspace import Workspace
+    from headrace.records.ahead import Ahead
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -96,12 +97,14 @@ class Replay:
         *,
         columns: Mapping[str, Sequence[str]] | None = None,
         rows_per_s: float | None = None,
+        ahead: Mapping[str, Ahead] | None = None,
     ) -> dict[str, DataFrame]:
         """Return a streaming DataFrame for each table, aligned step by step.
 
         The plan is kept under the run's name. A later call with that name goes by the plan that
         is kept, so that a query restarted from its checkpoint reads on exactly where it was.
-        `columns` says for a table which of its columns to read.
+        `columns` says for a table which of its columns to read, `ahead` how far one of them may
+        be ahead of the record's arrival.
         """
         from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415 - a walk needs no Spark
 
@@ -116,10 +119,11 @@ class Replay:
         }
         if rows_per_s is not None:
             options["rows_per_s"] = str(rows_per_s)
-        named = columns or {}
-        return {
-            source.name: reader.options(
-                **options, table=source.name, columns=",".join(named.get(source.name, ()))
-            ).load()
-            for source in self.plan.sources
-        }
+        named, bounds = columns or {}, ahead or {}
+        streams = {}
+        for source in self.plan.sources:
+            own = {"table": source.name, "columns": ",".join(named.get(source.name, ()))}
+            if source.name in bounds:
+                own["ahead"] = bounds[source.name].to_json()
+            streams[source.name] = reader.options(**options, **own).load()
+        return streams

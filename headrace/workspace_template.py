@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from headrace.demo.events import lines
+from headrace.demo.events import FIRST_MS, events, lines
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
 # Named without the dot, so that it is not taken for one of this repository.
 RENAMED: Final = {"gitignore": ".gitignore"}
 SAMPLE_RECORDS: Final = 24
 SAMPLE_SEED: Final = 1
+SAMPLES: Final = ("playback.jsonl", "starts.jsonl")
 
 
 def create_workspace(folder: Path) -> list[Path]:
@@ -29,10 +32,24 @@ def create_workspace(folder: Path) -> list[Path]:
     for path, source in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(source.read_bytes())
-    records = folder / "records" / "playback.jsonl"
-    records.parent.mkdir(parents=True, exist_ok=True)
-    records.write_text("".join(lines(SAMPLE_RECORDS, SAMPLE_SEED)), encoding="utf-8")
-    return [*files, records]
+    records = folder / "records"
+    records.mkdir(parents=True, exist_ok=True)
+    sent = "".join(lines(SAMPLE_RECORDS, SAMPLE_SEED))
+    (records / "playback.jsonl").write_text(sent, encoding="utf-8")
+    (records / "starts.jsonl").write_text("".join(_starts()), encoding="utf-8")
+    return [*files, *(records / name for name in SAMPLES)]
+
+
+def _starts() -> Iterator[str]:
+    """Yield what the stream of the template makes of its sample: the starts, as they arrive."""
+    for event in events(SAMPLE_RECORDS, SAMPLE_SEED):
+        play = event["value"]
+        if isinstance(play, dict) and play["event_type"] == "start":
+            start = {name: play[name] for name in ("event_id", "user_id", "title_id", "event_ts")}
+            value = start | {"country": play["country"].upper()}
+            # Sent as it happened, as far as the sample tells.
+            sent = {**event, "value": value, "timestamp": max(FIRST_MS, play["event_ts"])}
+            yield json.dumps(sent, separators=(",", ":")) + "\n"
 
 
 def _walk(source: Traversable, place: Path) -> list[tuple[Path, Traversable]]:

@@ -47,8 +47,10 @@ def run_app(
     app = load_app(path, workspace)
     live = live_sources(app, _choices(selections))
     with Drain() as drain, session(workspace, f"app-{app.config.name}") as spark:
-        rows = run_live(app, workspace, spark, live, drain, once=once)
-    click.echo(f"application {app.config.name}\n  rows read {rows:,}")
+        ran = run_live(app, workspace, spark, live, drain, once=once)
+    click.echo(f"application {app.config.name}\n  rows read {ran.rows:,}")
+    for fate, count in sorted(ran.turned_away.items()):
+        click.echo(f"  {fate} {count:,} (since its first start)")
 
 
 def _choices(selections: tuple[str, ...]) -> dict[str, str]:

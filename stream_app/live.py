@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 from headrace.application.live import live_stream
+from headrace.application.live_source import turned_away_folder
 from headrace.application.select import selected
 from headrace.application.sinks import start
-from headrace.application.transform import Sources, result_of, with_watermarks
+from headrace.application.transform import Sources, bound_ahead, result_of, with_watermarks
+from headrace.application.turned_away import counted
 from headrace.config.app import IcebergSource
 from headrace.errors import UsageError
 from headrace.locks import hold
@@ -18,8 +23,9 @@ from headrace.streaming import finish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headrace.config.app import KafkaTopics
     from headrace.config.load import LoadedApp
@@ -27,6 +33,17 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a live run came to: the rows that the transform was given, and what it was not.
+
+    `turned_away` counts over all runs from the same state, by what became of a record.
+    """
+
+    rows: int
+    turned_away: Mapping[str, int]
 
 
 def live_sources(app: LoadedApp, choices: Mapping[str, str]) -> dict[str, KafkaTopics]:
@@ -51,22 +68,61 @@ def run_live(  # noqa: PLR0913 - a run is made of these
     drain: Drain,
     *,
     once: bool,
-) -> int:
-    """Run until everything there is now is processed, or until asked to drain; rows read."""
+) -> Ran:
+    """Run until everything there is now is processed, or until asked to drain."""
     state = workspace.state_dir / "app" / app.config.name
     with hold(state / "lock", f"application {app.config.name}", "stop that one first"):
-        frames = {
-            name: live_stream(spark, workspace, source, app.schemas.get(_schema_name(app, source)))
-            for name, source in live.items()
-        }
-        marked = with_watermarks(app, frames, timedelta(0))
+        checkpoint = state / "checkpoint"
+        refuse_other_sources(checkpoint, {name: _name_of(app, one) for name, one in live.items()})
+        marked = _frames(app, workspace, spark, live, once=once)
         result = result_of(app, Sources(spark, marked), workspace.root)
-        query = start(
-            result, app.config.sink, workspace, app.config.name, state / "checkpoint", once=once
+        # With an end of their own the sources say themselves when everything is processed.
+        query = start(result, app.config.sink, workspace, app.config.name, checkpoint, once=False)
+        rows = finish(query, app.config.name, drain, until_no_data=once)
+        readers = (_name_of(app, source) for source in live.values())
+        folders = (turned_away_folder(workspace.state_dir, app, one) for one in readers)
+        return Ran(rows, sum(map(counted, folders), Counter()))
+
+
+def refuse_other_sources(checkpoint: Path, reads: Mapping[str, str]) -> None:
+    """Refuse to go on from places in one source with another; keep which ones they are."""
+    kept = checkpoint.with_name("sources.json")
+    if not checkpoint.exists() or not kept.exists():
+        kept.write_text(json.dumps(dict(reads)), encoding="utf-8")
+        return
+    begun = json.loads(kept.read_text(encoding="utf-8"))
+    for name, candidate in reads.items():
+        if begun.get(name, candidate) != candidate:
+            raise UsageError(
+                f"this application has begun with {begun[name]} for {name}, and its checkpoint"
+                f" knows no place in {candidate}",
+                f"--select {name}={begun[name]}; or begin anew: another name in the file, or"
+                f" remove {checkpoint.parent}",
+            )
+
+
+def _frames(
+    app: LoadedApp,
+    workspace: Workspace,
+    spark: SparkSession,
+    live: Mapping[str, KafkaTopics],
+    *,
+    once: bool,
+) -> dict[str, DataFrame]:
+    frames = {
+        name: live_stream(
+            spark,
+            workspace,
+            app,
+            _name_of(app, source),
+            ahead=bound_ahead(app, name),
+            once=once,
         )
-        return finish(query, app.config.name, drain)
+        for name, source in live.items()
+    }
+    return with_watermarks(app, frames, timedelta(0))
 
 
-def _schema_name(app: LoadedApp, source: KafkaTopics) -> str:
-    """Return the name under which a source's schema was read."""
+def _name_of(app: LoadedApp, source: KafkaTopics) -> str:
+    """Return the name that the file gives to a source."""
     return next(name for name, one in app.config.sources.items() if one is source)

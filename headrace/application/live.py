@@ -1,37 +1,63 @@
-"""A source of an application, live: topics, decoded as every stage decodes them."""
+"""A source of an application, live: topics, decoded as the lake writer decodes them."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
-
-from headrace.formats.decode import ERROR, RAW, decode
+from headrace.application.live_source import NAME, LiveSource, topics_of
+from headrace.application.places import to_json
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.spark import read_topics
+from headrace.records.values import values_of
+from headrace.schema.avro import to_avro
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.config.app import KafkaTopics
+    from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
-    from headrace.schema.model import Record
+    from headrace.records.ahead import Ahead
 
 
-def live_stream(
-    spark: SparkSession, workspace: Workspace, source: KafkaTopics, schema: Record | None
+def live_stream(  # noqa: PLR0913 - a source, and how it is to be read
+    spark: SparkSession,
+    workspace: Workspace,
+    app: LoadedApp,
+    name: str,
+    *,
+    ahead: Ahead | None = None,
+    once: bool = False,
 ) -> DataFrame:
-    """Return the records of the topics; one that is none of the schema's ends the query."""
-    cluster = workspace.cluster(source.cluster)
-    topics = [source.topics] if isinstance(source.topics, str) else list(source.topics)
-    for topic in topics:
-        KafkaCluster(cluster).require_topic(topic)
-    kafka = read_topics(spark, cluster, topics, source.starting_offsets)
-    decoded = decode(kafka, schema, source.format, cluster.region)
-    # An application has no quarantine: the router keeps what is bad out of its topics.
-    place = F.concat_ws("-", f"{RAW}.topic", F.col(f"{RAW}.partition").cast("string"))
-    offset = F.col(f"{RAW}.offset").cast("string")
-    refusal = F.concat(F.lit("bad record "), place, F.lit(" @ "), offset, F.lit(": "), F.col(ERROR))
-    # A filter is kept whatever columns the application asks for.
-    good = F.when(F.col(ERROR).isNotNull(), F.raise_error(refusal)).otherwise(F.expr("true"))
-    return decoded.where(good).drop(RAW, ERROR)
+    """Return the records of a source's topics; a bad one is turned away as its hygiene says.
+
+    With `ahead`, so is one whose own time is too far ahead. With `once` the stream has an end:
+    what the topics hold now.
+    """
+    options = live_options(workspace, app, name, ahead=ahead, once=once)
+    spark.dataSource.register(LiveSource)
+    return spark.readStream.format(NAME).options(**options).load()
+
+
+def live_options(
+    workspace: Workspace, app: LoadedApp, name: str, *, ahead: Ahead | None, once: bool
+) -> dict[str, str]:
+    """Return what tells Spark's processes which topics to read, and how."""
+    source = topics_of(app, name)
+    kafka = KafkaCluster(workspace.cluster(source.cluster))
+    held = {topic: kafka.offsets(topic) for topic in source.topics}
+    reader = f"{app.config.name}.{name}"
+    schema = values_of(workspace, source, app.schemas.get(name), source.hygiene, reader).schema
+    options = {
+        "workspace": str(workspace.root),
+        "app": str(app.path),
+        "source": name,
+        "schema": json.dumps(to_avro(schema)),
+    }
+    if ahead is not None:
+        options["ahead"] = ahead.to_json()
+    if once:
+        ends = {
+            topic: {number: span.stop for number, span in of.items()} for topic, of in held.items()
+        }
+        options["until"] = json.dumps(to_json(ends))
+    return options

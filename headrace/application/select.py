@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.config.app import DynamicSource, IcebergSource, KafkaTopics
+from headrace.config.problems import did_you_mean
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,12 +35,12 @@ def selected(app: App, choices: Mapping[str, str]) -> dict[str, Concrete]:
         if not isinstance(source, DynamicSource):
             known = [one for one, is_ in app.sources.items() if isinstance(is_, DynamicSource)]
             raise UsageError(
-                f"{app.name} has no dynamic source {name}", f"it has {', '.join(known) or 'none'}"
+                f"{app.name} has no dynamic source {name}",
+                did_you_mean(name, known) or "it has none",
             )
         if choice not in source.candidates:
-            raise UsageError(
-                f"{choice} is no candidate of {name}", f"it has {', '.join(source.candidates)}"
-            )
+            advice = did_you_mean(choice, source.candidates)
+            raise UsageError(f"{choice} is no candidate of {name}", advice)
     return {name: _follow(app, name, choices) for name in names_for_the_transform(app)}
 
 
@@ -52,6 +54,20 @@ def of_the_past(app: App) -> dict[str, IcebergSource]:
             "make it dynamic, with the table that the lake writer fills among its candidates",
         )
     return {name: table for name, table in found.items() if table is not None}
+
+
+def of_kafka(app: App, name: str) -> tuple[str, KafkaTopics]:
+    """Return the live candidate of a source, and its name: the selected one before the others."""
+    source = app.sources[name]
+    if isinstance(source, KafkaTopics):
+        return name, source
+    if isinstance(source, DynamicSource):
+        for one in dict.fromkeys((source.selected, *source.candidates)):
+            with contextlib.suppress(UsageError):
+                return of_kafka(app, one)
+    raise UsageError(
+        f"{name} of {app.name} has no candidate of type kafka", "add the topic to its candidates"
+    )
 
 
 def _follow(app: App, name: str, choices: Mapping[str, str]) -> Concrete:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from headrace.application.functions import load, register
 from headrace.errors import HeadraceError, Terminal
+from headrace.records.ahead import Ahead
 
 if TYPE_CHECKING:
-    from datetime import timedelta
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.config.load import LoadedApp
+
+MICROSECOND = timedelta(microseconds=1)
 
 
 class Sources(Mapping[str, "DataFrame"]):
@@ -35,6 +37,14 @@ class Sources(Mapping[str, "DataFrame"]):
         return len(self._frames)
 
 
+def bound_ahead(app: LoadedApp, name: str) -> Ahead | None:
+    """Return how far the records of a source may be ahead of their arrival, None for any far."""
+    watermark = app.config.watermarks.get(name)
+    if watermark is None or watermark.max_ahead is None:
+        return None
+    return Ahead(watermark.column, watermark.max_ahead // MICROSECOND, watermark.on_ahead)
+
+
 def with_watermarks(
     app: LoadedApp, frames: Mapping[str, DataFrame], widened_by: timedelta
 ) -> dict[str, DataFrame]:
@@ -49,9 +59,12 @@ def with_watermarks(
 
 def result_of(app: LoadedApp, sources: Sources, root: Path) -> DataFrame:
     """Return what the application computes."""
+    transform, places = app.config.transform, (app.path.parent, root)
     try:
-        if app.config.transform.python is not None:
-            return _built(app.config.transform.python, sources, (app.path.parent, root))
+        if transform.python is not None:
+            return _built(transform.python, sources, places)
+        for target in transform.udfs:
+            register(sources.spark, target.partition(":")[2], load(target, places))
         for name, frame in sources.items():
             frame.createOrReplaceTempView(f"`{name}`")
         return sources.spark.sql(app.query or "")
@@ -68,9 +81,7 @@ def result_of(app: LoadedApp, sources: Sources, root: Path) -> DataFrame:
 def _built(target: str, sources: Sources, places: tuple[Path, ...]) -> DataFrame:
     from pyspark.sql import DataFrame  # noqa: PLC0415 - importing it takes a second
 
-    module_name, _, function = target.partition(":")
-    sys.path[:0] = [str(place) for place in places if str(place) not in sys.path]
-    result = getattr(importlib.import_module(module_name), function)(sources)
+    result = load(target, places)(sources)
     if not isinstance(result, DataFrame):
         raise Terminal(f"{target} returned {type(result).__name__}, not a DataFrame")
     return result

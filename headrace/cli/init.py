@@ -13,7 +13,9 @@ from headrace.cli.command import log_option
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @log_option
 def init(directory: Path) -> None:
-    """Make a new workspace in DIR: a stream, a lake table, an app, records and a test.
+    """Make a new workspace in DIR: a stream, a lake table, three apps, records and tests.
+
+    The apps are one of each kind: a query, a query with a function in Python, a program.
 
     Every file in it is short, works as it is, and is meant to be changed. Existing files are
     never written over.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -93,6 +93,14 @@ class Transform(Model):
     )
     sql: Text | None = Field(default=None, description="A query over the sources by their names.")
     sql_file: Text | None = Field(default=None, description="A file with such a query.")
+    udfs: tuple[Callable_, ...] = Field(
+        default=(),
+        description="Functions that the query may call, each as `module:function`: a function with "
+        "a return type, or one made by Spark's udf or pandas_udf.",
+    )
+
+
+OnAhead: TypeAlias = Literal["quarantine", "drop", "clamp"]
 
 
 class Watermark(Model):
@@ -100,6 +108,16 @@ class Watermark(Model):
 
     column: Text = Field(description="The column with the event's time.")
     delay: Duration = Field(description="How late a record may come in a live run.")
+    max_ahead: Duration | None = Field(
+        default=None,
+        description="How far the column may be ahead of the record's kafka_ingestion_ts, live and "
+        "replayed. One record further ahead would make all that follow late.",
+    )
+    on_ahead: OnAhead = Field(
+        default="quarantine",
+        description="What to do with a record that is further ahead: quarantine (in a replay: leave "
+        "out, for the table keeps it), drop, or clamp its column to what may be.",
+    )
 
 
 class IcebergSink(Model):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.config.checks_candidates import check_candidates
+from headrace.config.checks_functions import check_functions
 from headrace.config.checks_hygiene import check_required
 from headrace.config.checks_kafka import check_registry, check_sink, check_source, columns_of
 from headrace.config.checks_stream import report_expression
+from headrace.config.checks_watermarks import check_watermarks
 from headrace.config.problems import did_you_mean
-from headrace.expressions.columns import Columns, Missing
 from headrace.expressions.query import check_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from headrace.config.document import KeyPath
     from headrace.config.sheet import Sheet
+    from headrace.expressions.columns import Columns
     from headrace.schema.model import Record
 
 
@@ -38,8 +39,9 @@ def check_app(sheet: Sheet) -> dict[str, Record]:
         elif kind == "dynamic":
             _check_dynamic(sheet, path)
     _check_cycles(sheet)
+    check_candidates(sheet, schemas)
     _check_transform(sheet)
-    _check_watermarks(sheet, columns)
+    check_watermarks(sheet, columns)
     _check_sink(sheet)
     return schemas
 
@@ -111,6 +113,7 @@ def _check_transform(sheet: Sheet) -> None:
         said = "nothing" if not given else " and ".join(given)
         message = f"transform needs exactly one of python, sql and sql_file, and has {said}"
         sheet.report(("transform",), message, key=True)
+    check_functions(sheet)
     query = sheet.text("transform", "sql")
     if query is not None:
         for problem in check_query(query):
@@ -126,36 +129,6 @@ def _check_transform(sheet: Sheet) -> None:
         return
     for problem in check_query(text):
         sheet.report_in(place, text, problem.offset, problem.message, problem.suggestion or "")
-
-
-def _check_watermarks(sheet: Sheet, columns: dict[str, Columns]) -> None:
-    names = sheet.mapping("sources")
-    for name in sheet.mapping("watermarks"):
-        if name not in names:
-            suggestion = did_you_mean(name, names)
-            message = f'a watermark for "{name}", which is no source'
-            sheet.report(("watermarks", name), message, suggestion, key=True)
-            continue
-        path = ("watermarks", name, "column")
-        column = sheet.text(*path)
-        for live in _behind(sheet, name, set()):
-            found = columns[live].find(column.split(".")) if column and live in columns else None
-            if isinstance(found, Missing):
-                message = f'source "{live}" has no column {sheet.shown(*path)}'
-                sheet.report(path, message, "" if sheet.is_secret(*path) else found.suggestion)
-                break
-
-
-def _behind(sheet: Sheet, name: str, seen: set[str]) -> Iterator[str]:
-    """Give the sources that a name can stand for."""
-    if name in seen:
-        return
-    seen.add(name)
-    yield name
-    for number, _ in enumerate(sheet.items("sources", name, "candidates")):
-        candidate = sheet.text("sources", name, "candidates", number)
-        if candidate is not None:
-            yield from _behind(sheet, candidate, seen)
 
 
 def _check_sink(sheet: Sheet) -> None:

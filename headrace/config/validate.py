@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.config.checks_candidates import check_landed
 from headrace.config.kinds import check_workspace_file, examine, known_of
 from headrace.config.load import nearest_workspace
 from headrace.config.problems import Problem, absolute, in_order, shown_path
@@ -17,7 +18,7 @@ from headrace.config.workspace import FILE_NAME
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.config.kinds import Examined
+from headrace.config.kinds import Examined
 
 _HAS_KIND = re.compile(r"""^["']?kind["']?\s*:|^\s*\{[^#]*\bkind\b""", re.MULTILINE)
 _IS_FOREIGN = re.compile(r"^apiVersion\s*:", re.MULTILINE)
@@ -58,8 +59,10 @@ def check_workspace(root: Path) -> Findings:
     """Check headrace.yaml and every file under it that has a kind."""
     findings = Findings()
     known = _check_root(root, findings)
-    for path in kind_files(root):
-        findings.add(examine(path, known), root)
+    files = [examine(path, known) for path in kind_files(root)]
+    check_landed(files)
+    for examined in files:
+        findings.add(examined, root)
     return _sorted(findings)
 
 

@@ -1,0 +1,233 @@
+"""Live topics as a Spark stream: offsets are places in Kafka, rows are made by our own tasks.
+
+Spark's own connector is not used: a table's rows and a live source's are to come out of the same
+decoder, a record that no clock could have made must not end the stream, and what was read shows
+as the lag of a consumer group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from headrace.application.live_plan import live_plan
+from headrace.application.live_task import read
+from headrace.application.places import (
+    capped,
+    from_json,
+    shared_out,
+    stretches,
+    to_json,
+    within,
+)
+from headrace.config.app import KafkaTopics
+from headrace.config.load import load_app, load_workspace
+from headrace.contract import with_metadata
+from headrace.errors import HeadraceError, Terminal
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.groups import GroupPlace
+from headrace.records.ahead import Ahead
+from headrace.schema.avro import stored_avro
+from headrace.schema.spark import to_spark
+from headrace.spark import cores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from headrace.application.live_plan import LivePlan
+    from headrace.application.places import Places, Stretch
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Cluster
+
+NAME: Final = "headrace_live"
+# The most records of a batch: what a query that was away for a day does is told of in between.
+MOST_RECORDS: Final = 1_000_000
+# Spark asks ten times a second where the topics end; Kafka is asked this often.
+ASK_EVERY_S: Final = 0.5
+
+
+class LiveSource(DataSource):
+    """`spark.readStream.format("headrace_live")`, as `headrace.application.live` opens it.
+
+    The options are `workspace`, `app` (a path), `source` (whose name in that file), `schema`
+    (Avro), `ahead` (as `records.ahead` has it) where there is a bound, and `until` (places as
+    JSON) where it is to end by itself.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format's name."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Return the schema's columns and `__metadata__`, as the table has them."""
+        record = stored_avro(self.options["schema"], "the source's schema")
+        return StructType.fromJson(to_spark(with_metadata(record)))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name
+        """Return the reader of the topics."""
+        return live_reader(self.options)
+
+
+def live_reader(options: Mapping[str, str]) -> LiveReader:
+    """Return the reader of the topics that options name."""
+    workspace = load_workspace(Path(options["workspace"]))
+    app = load_app(Path(options["app"]), workspace)
+    name = options["source"]
+    source = topics_of(app, name)
+    record = stored_avro(options["schema"], "the source's schema")
+    folder = turned_away_folder(workspace.state_dir, app, name)
+    bound = options.get("ahead")
+    ahead = None if bound is None else Ahead.from_json(bound)
+    reader = f"{app.config.name}.{name}"
+    plan = live_plan(workspace, source, record, reader, folder, ahead)
+    until = options.get("until")
+    return LiveReader(
+        plan,
+        workspace.cluster(source.cluster),
+        source.starting_offsets,
+        None if until is None else from_json(json.loads(until)),
+    )
+
+
+def topics_of(app: LoadedApp, name: str) -> KafkaTopics:
+    """Return the live source of that name."""
+    source = app.config.sources.get(name)
+    if not isinstance(source, KafkaTopics):
+        raise Terminal(f"{app.config.name} has no live source {name}")
+    return source
+
+
+def turned_away_folder(state_dir: Path, app: LoadedApp, name: str) -> Path:
+    """Return where the tasks of a source keep how many records they turned away."""
+    return state_dir / "app" / app.config.name / "turned_away" / name
+
+
+@dataclass
+class Share(InputPartition):
+    """What one task reads."""
+
+    stretches: tuple[Stretch, ...]
+
+    def __init__(self, stretches: Sequence[Stretch]) -> None:
+        super().__init__(None)
+        self.stretches = tuple(stretches)
+
+
+class LiveReader(DataSourceStreamReader):
+    """The topics of one source, batch by batch."""
+
+    def __init__(
+        self, plan: LivePlan, cluster: Cluster, starting_offsets: str, until: Places | None
+    ) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._starting_offsets = starting_offsets
+        self._until = until
+        self._at: Places | None = None
+        self._seen: Places = {}
+        self._asked_at_s = float("-inf")
+        self._kafka: KafkaCluster | None = None
+        self._group: GroupPlace | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Return where the very first start begins."""
+        held = self._held()
+        earliest = self._starting_offsets == "earliest"
+        self._at = {
+            topic: {number: span.start if earliest else span.stop for number, span in of.items()}
+            for topic, of in held.items()
+        }
+        return to_json(self._at)
+
+    def latestOffset(  # noqa: N802 - Spark's name
+        self,
+        start: dict[str, Any] | None = None,
+        limit: object = None,  # noqa: ARG002 - Spark 4.2 gives both, Spark 4.1 none
+    ) -> dict[str, Any]:
+        """Return the end of the next batch, of a bounded size; where nothing is new, of the last."""
+        at = self._at if start is None else from_json(start)
+        if time.monotonic() - self._asked_at_s >= ASK_EVERY_S:
+            held = self._held()
+            self._asked_at_s = time.monotonic()
+            refuse_what_is_gone(self._plan.reader, at or {}, held)
+            ends = {
+                topic: {number: span.stop for number, span in of.items()}
+                for topic, of in held.items()
+            }
+            self._seen = within(ends, self._until)
+        self._at = self._seen if at is None else _forward(at, capped(at, self._seen, MOST_RECORDS))
+        return to_json(self._at)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Share out what lies in between; a partition's records stay with one task, in order."""
+        # Spark asks for the last batch again at a restart: this is how we learn where it is.
+        self._at = from_json(end)
+        found = stretches(from_json(start), self._at)
+        return [Share(part) for part in shared_out(found, cores())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a task's offsets, as Arrow."""
+        if isinstance(partition, Share):
+            yield from read(self._plan, partition.stretches)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Let ordinary tools see how far this is; Spark's log is what a restart goes by."""
+        with contextlib.suppress(HeadraceError):
+            if self._group is None:
+                self._group = GroupPlace(self._cluster, f"headrace.{self._plan.reader}")
+            for topic, nexts in from_json(end).items():
+                self._group.commit(topic, nexts)
+
+    def stop(self) -> None:
+        """Let go of the connections."""
+        if self._group is not None:
+            self._group.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Connections stay where they are.
+        return {**self.__dict__, "_kafka": None, "_group": None}
+
+    def _held(self) -> dict[str, dict[int, range]]:
+        if self._kafka is None:
+            self._kafka = KafkaCluster(self._cluster)
+        return {topic: self._kafka.offsets(topic) for topic in self._plan.topics}
+
+
+def refuse_what_is_gone(reader: str, at: Places, held: dict[str, dict[int, range]]) -> None:
+    """Refuse to go on where records that were to be read next are no longer there."""
+    for topic, of in at.items():
+        for number, offset in of.items():
+            span = held.get(topic, {}).get(number)
+            if span is None or offset > span.stop:
+                raise Terminal(
+                    f"{reader} is at {topic}-{number} @ {offset}, and the topic ends before that",
+                    "it was deleted and made again, or restored: start with a new state_dir",
+                )
+            if offset < span.start:
+                raise Terminal(
+                    f"{reader} was to go on at {topic}-{number} @ {offset}, and the topic begins at"
+                    f" {span.start}: {span.start - offset:,} offsets are gone",
+                    "retention took them: replay them from the lake (backfill replay),"
+                    " and start live with a new state_dir",
+                )
+
+
+def _forward(at: Places, to: Places) -> Places:
+    """Return the later of both for each partition: an answer of Kafka's may be an old one."""
+    return {
+        topic: {
+            number: max(at.get(topic, {}).get(number, 0), to.get(topic, {}).get(number, 0))
+            for number in at.get(topic, {}).keys() | to.get(topic, {}).keys()
+        }
+        for topic in at.keys() | to.keys()
+    }

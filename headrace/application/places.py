@@ -1,0 +1,95 @@
+"""Places in topics, and how what lies between two of them is shared out; arithmetic only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The next offset of each partition, by topic.
+Places: TypeAlias = "dict[str, dict[int, int]]"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stretch:
+    """Offsets of one partition, the last one exclusive."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+def to_json(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
+    """Return places as JSON holds them; equal places are the same text."""
+    return {
+        topic: {str(number): of[number] for number in sorted(of)}
+        for topic, of in sorted(places.items())
+    }
+
+
+def from_json(said: Mapping[str, Mapping[str, int]]) -> Places:
+    """Read what `to_json` wrote."""
+    return {
+        topic: {int(number): offset for number, offset in of.items()} for topic, of in said.items()
+    }
+
+
+def stretches(start: Places, end: Places) -> list[Stretch]:
+    """Return what lies between two places; a partition that is new begins at its first record.
+
+    None of them is empty.
+    """
+    found = [
+        Stretch(topic, number, start.get(topic, {}).get(number, 0), to)
+        for topic, of in end.items()
+        for number, to in of.items()
+    ]
+    return [one for one in found if one.end > one.start]
+
+
+def capped(start: Places, end: Places, most: int) -> Places:
+    """Return how far a batch of about so many records goes: each partition by the same share."""
+    missing = sum(map(len, stretches(start, end)))
+    if missing <= most:
+        return end
+    reached: Places = {}
+    for topic, of in end.items():
+        begun = start.get(topic, {})
+        reached[topic] = {
+            # Rounded up, so that every partition gets on.
+            number: (at := begun.get(number, 0)) + -(-max(0, to - at) * most // missing)
+            for number, to in of.items()
+        }
+    return reached
+
+
+def within(places: Places, until: Places | None) -> Places:
+    """Return the places, or where it is to end if that comes first; later partitions are left out."""
+    if until is None:
+        return places
+    return {
+        topic: {
+            number: min(offset, until[topic][number])
+            for number, offset in of.items()
+            if number in until[topic]
+        }
+        for topic, of in places.items()
+        if topic in until
+    }
+
+
+def shared_out(found: list[Stretch], tasks: int) -> list[list[Stretch]]:
+    """Spread stretches over tasks, each of them whole; about as many records for each task."""
+    parts: list[list[Stretch]] = [[] for _ in range(max(1, min(tasks, len(found))))]
+    loads = [0] * len(parts)
+    for one in sorted(found, key=lambda one: (-len(one), one)):
+        lightest = loads.index(min(loads))
+        parts[lightest].append(one)
+        loads[lightest] += len(one)
+    return [part for part in parts if part]

@@ -1,0 +1,36 @@
+"""How many records a source turned away, kept by its tasks: a small file for each that met some.
+
+A task that is done again writes the same file again, so nothing is counted twice, in one run or
+over several.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def keep(folder: Path, work: str, counts: Mapping[str, int]) -> None:
+    """Keep the counts of a piece of work, which has the same name each time that it is done."""
+    if not any(counts.values()):
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    name = hashlib.sha256(work.encode()).hexdigest()[:24]
+    temporary = folder / f".{name}.part"
+    temporary.write_bytes(msgspec.json.encode(counts))
+    temporary.replace(folder / f"{name}.json")
+
+
+def counted(folder: Path) -> Counter[str]:
+    """Return how many records were turned away so far, by what became of them."""
+    total: Counter[str] = Counter()
+    for path in folder.glob("*.json"):
+        total.update(msgspec.json.decode(path.read_bytes(), type=dict[str, int]))
+    return total

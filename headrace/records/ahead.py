@@ -1,0 +1,85 @@
+"""Records whose own time lies ahead of the time at which they arrived.
+
+One record of the year 2099 would take the watermark there, and every record after it would be
+late. What is ahead is told by the record alone (its event time and `kafka_ingestion_ts`), so that
+it is the same live and in any replay.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.contract import METADATA
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.config.app import OnAhead
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """How far a column may be ahead of the ingestion time, and what becomes of what is further."""
+
+    column: str
+    limit_us: int
+    action: OnAhead
+
+    def to_json(self) -> str:
+        """Return it as an option of a source."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Ahead:
+        """Read what `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+class Held(NamedTuple):
+    """What a batch is with nothing in it too far ahead, and the numbers of the rows that were."""
+
+    batch: pa.RecordBatch
+    rows: Sequence[int]
+
+
+def arrivals(batch: pa.RecordBatch) -> pa.Int64Array:
+    """Return when the records of a batch arrived, in microseconds."""
+    times = pc.struct_field(batch.column(METADATA), "kafka_ingestion_ts")
+    return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+
+
+def hold_back(batch: pa.RecordBatch, ahead: Ahead, arrived: pa.Int64Array) -> Held:
+    """Clamp what is too far ahead to the furthest that may be, or take it out.
+
+    `arrived` has the arrivals of the rows in microseconds.
+    """
+    at = _place(batch, ahead.column)
+    column = batch.column(at)
+    own = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    furthest = pc.add(arrived, ahead.limit_us)
+    # A null is ahead of nothing.
+    over = pc.fill_null(pc.greater(own, furthest), fill_value=False)
+    if not pc.any(over).as_py():
+        return Held(batch, ())
+    rows: list[int] = pc.indices_nonzero(over).to_pylist()
+    if ahead.action == "clamp":
+        micros = pa.timestamp("us", column.type.tz)
+        clamped = pc.if_else(over, furthest, own).cast(micros).cast(column.type)
+        return Held(batch.set_column(at, batch.schema.field(at), clamped), rows)
+    return Held(batch.filter(pc.invert(over)), rows)
+
+
+def _place(batch: pa.RecordBatch, column: str) -> int:
+    for at, field in enumerate(batch.schema):
+        if field.name.casefold() == column.casefold() and pa.types.is_timestamp(field.type):
+            return at
+    raise Terminal(
+        f"max_ahead is for {column}, and there is no such column of timestamps",
+        f"there are {', '.join(batch.schema.names)}",
+    )

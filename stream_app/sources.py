@@ -1,0 +1,94 @@
+"""An application's sources in a program or a notebook of your own, without the runner.
+
+from headrace.config.load import load_workspace
+from headrace.spark import start_session
+from stream_app.sources import open_source
+
+spark = start_session(load_workspace(), "notebook")
+live = open_source(spark, "apps/rmi.yaml", "impressions")
+past = open_source(spark, "apps/rmi.yaml", "impressions", select="backfill-impressions",
+period=("2026-03-01", "2026-03-02"), run_id="try-1")
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill.period import parse_period
+from backfill.request import Request, new_run_id, plan_of
+from backfill.streams import MICROSECOND, Replay
+from headrace.application.live import live_stream
+from headrace.application.select import names_for_the_transform, selected
+from headrace.application.transform import bound_ahead, with_watermarks
+from headrace.config.app import IcebergSource
+from headrace.config.load import load_app, load_workspace, nearest_workspace
+from headrace.config.problems import did_you_mean
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+
+
+def open_source(  # noqa: PLR0913 - which source, and how much of it
+    spark: SparkSession,
+    config: str | Path,
+    source: str | None = None,
+    *,
+    select: str | None = None,
+    period: tuple[str, str] | None = None,
+    run_id: str | None = None,
+    once: bool = False,
+) -> DataFrame:
+    """Return one source of an application as a streaming DataFrame, its watermark set.
+
+    `config` is the application's file; what it computes and where that goes is not looked at.
+    `source` may be left out where the file has but one. `select` reads another candidate than the
+    file selects. A table is read over a `period` (start, and end exclusive): the query that is
+    started again from its checkpoint names the same `run_id`. Topics are read on and on, or with
+    `once` to where they end now.
+    """
+    path = Path(config).absolute()
+    workspace = load_workspace(nearest_workspace(path.parent))
+    app = load_app(path, workspace)
+    name = _named(app, source)
+    concrete = selected(app.config, {name: select} if select else {})[name]
+    if not isinstance(concrete, IcebergSource):
+        (own,) = (key for key, one in app.config.sources.items() if one is concrete)
+        ahead = bound_ahead(app, name)
+        frame = live_stream(spark, workspace, app, own, ahead=ahead, once=once)
+        return with_watermarks(app, {name: frame}, timedelta(0))[name]
+    if period is None:
+        raise UsageError(
+            f"{name} is the table {concrete.identifier}, which is read over a period",
+            'period=("2026-03-01", "2026-03-02")',
+        )
+    replay = _planned(workspace, concrete, period)
+    table, bound = concrete.identifier, bound_ahead(app, name)
+    frame = replay.streams(
+        spark,
+        run_id or new_run_id(),
+        columns={table: concrete.columns},
+        ahead={} if bound is None else {table: bound},
+    )[table]
+    return with_watermarks(app, {name: frame}, concrete.max_misalignment_threshold)[name]
+
+
+def _planned(workspace: Workspace, table: IcebergSource, period: tuple[str, str]) -> Replay:
+    threshold_us = table.max_misalignment_threshold // MICROSECOND
+    request = Request((table.identifier,), parse_period(*period), (), "bounded", threshold_us)
+    return Replay.by(workspace, plan_of(workspace, request))
+
+
+def _named(app: LoadedApp, source: str | None) -> str:
+    names = names_for_the_transform(app.config)
+    if source is None and len(names) == 1:
+        return names[0]
+    if source not in names:
+        told = "which of its sources?" if source is None else f"it has no source {source}"
+        raise UsageError(f"{app.config.name}: {told}", did_you_mean(source or "", names))
+    return source

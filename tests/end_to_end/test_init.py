@@ -1,0 +1,39 @@
+"""What a newcomer does first: a new workspace, and its own tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.end_to_end.commands import BIN, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_new_workspace_is_valid_and_its_tests_pass(tmp_path: Path) -> None:
+    made = run("headrace", "init", "new", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    checked = run("headrace", "validate", cwd=tmp_path / "new")
+    assert checked.stdout == "ok: 6 files checked — 3 apps, 1 stream, 1 lake table\n"
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path / "new",
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env={"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path)},
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert "5 passed" in tested.stdout
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "headrace.yaml").write_text("mine")
+    again = run("headrace", "init", "new", cwd=tmp_path)
+    assert again.returncode == 1
+    assert "is already there" in again.stderr
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["headrace.yaml"]
