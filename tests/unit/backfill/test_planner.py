@@ -43,7 +43,13 @@ times = st.one_of(
     st.sampled_from([7, 100_000, 100_001, 2_000_000]),
     st.just(POISON),
 )
-row_group = st.lists(times, min_size=1, max_size=6).map(tuple)
+# Wide ones, and narrow ones that overlap.
+row_group = st.one_of(
+    st.lists(times, min_size=1, max_size=6).map(tuple),
+    st.tuples(st.integers(0, 60), st.lists(st.integers(0, 20), min_size=1, max_size=6)).map(
+        lambda start_and_more: tuple(start_and_more[0] + more for more in start_and_more[1])
+    ),
+)
 layouts = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c"]), st.lists(row_group, min_size=1, max_size=4)),
     max_size=8,
