@@ -12,6 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.conversions import from_bytes
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.typedef import Record as Unpartitioned
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 NAME = ("tv", "events")
 TOPIC = "events"
 RECORD = with_metadata(Record("tv.Event", (Field("id", Primitive.LONG, nullable=False),)))
+BOUNDED = (contract.INGESTION_TS, contract.PARTITION, contract.OFFSET)
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -107,17 +109,38 @@ class LandingTable:
         return {str(path) for path in folder.rglob("*") if path.is_file()}
 
     def referenced(self) -> set[str]:
-        """Return all files that the table's metadata refers to, itself included."""
-        table = self.load()
-        found = [table.metadata_location]
-        found += [entry.metadata_file for entry in table.metadata.metadata_log]
-        for snapshot in table.metadata.snapshots:
-            found.append(snapshot.manifest_list)
-            for manifest in snapshot.manifests(table.io):
-                found.append(manifest.manifest_path)
-                entries = manifest.fetch_manifest_entry(table.io)
-                found += [entry.data_file.file_path for entry in entries]
-        return {urlparse(place).path for place in found}
+        return referenced(self.load())
+
+
+def referenced(table: Table) -> set[str]:
+    """Return all files that a table's metadata refers to, itself included."""
+    found = [table.metadata_location]
+    found += [entry.metadata_file for entry in table.metadata.metadata_log]
+    for snapshot in table.metadata.snapshots:
+        found.append(snapshot.manifest_list)
+        for manifest in snapshot.manifests(table.io):
+            found.append(manifest.manifest_path)
+            entries = manifest.fetch_manifest_entry(table.io)
+            found += [entry.data_file.file_path for entry in entries]
+    return {urlparse(place).path for place in found}
+
+
+def bounds(table: Table) -> list[dict[str, tuple[int, int]]]:
+    """Return what the manifests say of each file's metadata columns, not its footer."""
+    result = []
+    for task in table.scan().plan_files():
+        lower, upper = task.file.lower_bounds or {}, task.file.upper_bounds or {}
+        said = {}
+        for column in BOUNDED:
+            field = table.schema().find_field(column)
+            kind, number = field.field_type, field.field_id
+            assert kind.is_primitive
+            said[column] = tuple(
+                int(from_bytes(kind, values[number]))  # type: ignore[arg-type]  # a primitive
+                for values in (lower, upper)
+            )
+        result.append(said)
+    return result  # type: ignore[return-value]  # each tuple holds two
 
 
 def data_file(table: Table, topic: str, partition: int, offsets: Iterable[int]) -> DataFile:

@@ -7,7 +7,6 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from pyiceberg.conversions import from_bytes
 
 from headrace import contract
 from headrace.errors import HeadraceError, Terminal
@@ -15,6 +14,7 @@ from headrace.kafka.sender import Record
 from headrace.landing.marks import SUMMARY, Mark, Span, mark_property
 from headrace.locks import AlreadyHeld, hold
 from lake_writer.writer import Landed
+from tests.integration.lake_writer.landing_table import BOUNDED, bounds
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 T0_MS = 1_772_323_200_000
 HOUR_MS = 3_600_000
-BOUNDED = (contract.INGESTION_TS, contract.PARTITION, contract.OFFSET)
 
 
 @pytest.fixture
@@ -54,24 +53,6 @@ def places(table: Table) -> list[tuple[int, int]]:
     found = table.scan(selected_fields=(contract.PARTITION, contract.OFFSET)).to_arrow()
     column = found[contract.METADATA].to_pylist()
     return sorted((one["partition"], one["offset"]) for one in column)
-
-
-def bounds(table: Table) -> list[dict[str, tuple[int, int]]]:
-    """Return what the manifests say of each file's metadata columns, not its footer."""
-    result = []
-    for task in table.scan().plan_files():
-        lower, upper = task.file.lower_bounds or {}, task.file.upper_bounds or {}
-        said = {}
-        for column in BOUNDED:
-            field = table.schema().find_field(column)
-            kind, number = field.field_type, field.field_id
-            assert kind.is_primitive
-            said[column] = tuple(
-                int(from_bytes(kind, values[number]))  # type: ignore[arg-type]  # a primitive
-                for values in (lower, upper)
-            )
-        result.append(said)
-    return result  # type: ignore[return-value]  # each tuple holds two
 
 
 def test_rows_and_files(
