@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PICTURE_WIDTH = 60
 PICTURE_STEPS = 40
+SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
@@ -45,18 +46,32 @@ def as_text(plan: Plan, speeds: Mapping[str, float]) -> str:
         "",
         (
             f"{len(plan.steps):,} {steps}, {plan.rows:,} rows by metadata;"
-            f" the widest step spans {duration(plan.state_window_us)}"
+            f" the widest step holds {duration(plan.state_window_us)} of time"
         ),
     ]
     if plan.order == "bounded":
-        free = duration(plan.smallest_free_threshold_us)
-        lines.append(f"nothing has to be read twice from a threshold of {free} on")
+        lines.append(_free_threshold(plan))
     lines += [
         f"about {duration(int(plan.rows / speed * 1_000_000))} to {kind},"
         f" at the {speed:,.0f} rows/s of the last run here"
         for kind, speed in sorted(speeds.items())
     ]
     return "\n".join([*lines, *_picture(plan)])
+
+
+def _free_threshold(plan: Plan) -> str:
+    free = duration(plan.smallest_free_threshold_us)
+    if any(source.bytes_read_again for source in plan.sources):
+        return f"nothing would be read twice with --max-misalignment {free.replace(' ', '')}"
+    return f"nothing is read twice, nor would it be from a threshold of {free} on"
+
+
+def size(count: int) -> str:
+    """Write a number of bytes in the largest unit that it fills."""
+    for name, bytes_each in SIZES:
+        if count >= bytes_each:
+            return f"{count / bytes_each:,.1f} {name}"
+    return f"{count} bytes"
 
 
 def _promise(plan: Plan) -> str:
@@ -86,21 +101,16 @@ def duration(time_us: int) -> str:
 
 def _source(source: PlannedSource) -> list[str]:
     cut = f", {source.files_cut:,} of them cut" if source.files_cut else ""
-    again = (
-        f", {source.bytes_read_again / 2**20:,.1f} MiB read again"
-        if source.bytes_read_again
-        else ""
-    )
+    again = f", {size(source.bytes_read_again)} read again" if source.bytes_read_again else ""
     lines = [
         (
             f"{source.name} @ snapshot {source.snapshot_id}: {source.files:,} files{cut},"
-            f" {source.units:,} units, {source.rows:,} rows,"
-            f" {source.size_bytes / 2**20:,.1f} MiB{again}"
+            f" read in {source.units:,} pieces; {source.rows:,} rows, {size(source.size_bytes)}{again}"
         )
     ]
     lines += [
         f"  {file.path.rpartition('/')[2]} spans {duration(file.width_us)}, read in"
-        f" {file.units:,} pieces, {file.bytes_read_again / 2**20:,.1f} MiB of it again"
+        f" {file.units:,} pieces, {size(file.bytes_read_again)} of it again"
         for file in source.worst
     ]
     if source.worst:
@@ -115,14 +125,20 @@ def _picture(plan: Plan) -> list[str]:
     start = plan.steps[0].frontier_us
     end = max(step.frontier_us + span_us(step) for step in plan.steps) + 1
     per_line = -(-len(plan.steps) // PICTURE_STEPS)
+    each = "a line is a step" if per_line == 1 else f"a line is {per_line:,} steps"
     lines = [
         "",
-        f"{'step':>6}  {format_time_us(start)} {'':{PICTURE_WIDTH - 56}} {format_time_us(end)}",
+        f"what the steps hold ({each}; █ the time that is in them, · the rest of the whole):",
+        f"{'step':>6}  {_second(start)}{_second(end - 1):>{PICTURE_WIDTH - len(_second(start))}} rows",
     ]
     for first in range(0, len(plan.steps), per_line):
         group = plan.steps[first : first + per_line]
         lines.append(f"{first:>6}  {_bar(group, start, end)} {sum(s.rows for s in group):,}")
     return lines
+
+
+def _second(time_us: int) -> str:
+    return f"{format_time_us(time_us)[:19]}Z"
 
 
 def _bar(steps: Sequence[Step], start: int, end: int) -> str:

@@ -276,5 +276,5 @@ def test_plan_shows_what_cutting_costs(
     narrow = subprocess.run(
         [*words, "--max-misalignment", "1s"], capture_output=True, text=True, check=True
     )
-    assert "MiB read again" in narrow.stdout
+    assert "KiB read again" in narrow.stdout
     assert "█" in narrow.stdout

@@ -57,7 +57,7 @@ def test_it_says_what_is_read_twice_and_where() -> None:
     ]
     text = as_text(a_plan(), {"jsonl": 93.0})
     assert "wide.parquet" in text
-    assert "nothing has to be read twice from a threshold of 7min on" in text
+    assert "nothing would be read twice with --max-misalignment 7min" in text
     assert "about 1 s to jsonl" in text
 
 
