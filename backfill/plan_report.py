@@ -90,13 +90,15 @@ def duration(time_us: int) -> str:
         return f"{-(-time_us // 1000)} ms"
     if time_us < UNITS[2][1]:
         return f"{-(-time_us // 1000) / 1000:g} s"
-    time_us = -(-time_us // 1_000_000) * 1_000_000
+    largest = next(index for index, (_, us) in enumerate(UNITS) if time_us >= us)
+    _, smallest_us = UNITS[min(largest + 1, len(UNITS) - 1)]
+    time_us = -(-time_us // smallest_us) * smallest_us
     parts = []
-    for name, size in UNITS:
-        count, time_us = divmod(time_us, size)
+    for name, us in UNITS:
+        count, time_us = divmod(time_us, us)
         if count:
             parts.append(f"{count}{name}")
-    return " ".join(parts[:2])
+    return " ".join(parts)
 
 
 def _source(source: PlannedSource) -> list[str]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from backfill.period import Period
 from backfill.picture import as_svg
 from backfill.plan import Plan, planned_source, read_head, read_plan
-from backfill.plan_report import as_text
+from backfill.plan_report import as_text, duration
 from backfill.planner import Limits, Step, bounded
 from backfill.units import OffsetRange, Unit
+from headrace.config.units import parse_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,3 +71,11 @@ def test_a_picture_has_a_bar_for_each_step() -> None:
     assert as_svg(made).count("<title>") == len(made.steps)
     empty = Plan(made.period, (), "bounded", 1, (), ())
     assert "no rows" in as_svg(empty)
+
+
+@given(st.integers(0, 400 * 86_400 * 1_000_000))
+def test_a_length_of_time_is_never_written_shorter_than_it_is(time_us: int) -> None:
+    written = duration(time_us)
+    read_us = parse_duration(written.replace(" ", "")) // timedelta(microseconds=1)
+    assert time_us <= read_us <= max(time_us * 1.04 + 1_000, time_us + 1_000)
+    assert len(written.split()) <= 2
