@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from backfill.pace import Rate, parse_rate
 from backfill.period import parse_period
@@ -37,6 +37,7 @@ class Asked(TypedDict):
     order: Order | None
     rate_limit: str | None
     time_column: str
+    scan: NotRequired[bool]
 
 
 def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
@@ -71,6 +72,7 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
         threshold_us=threshold // MICROSECOND,
         rate=rate,
         time_column=asked["time_column"],
+        scan=asked.get("scan", False),
     )
 
 

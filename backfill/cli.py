@@ -49,6 +49,13 @@ def table_options(function: F) -> F:
             " [default: the application's smallest threshold; for tables 15min]",
         ),
         click.option(
+            "--scan-without-bounds",
+            "scan",
+            is_flag=True,
+            help="Read the times of data files whose writer kept no bounds of them, while planning."
+            " Without it such a file is refused by its name.",
+        ),
+        click.option(
             "--time-column",
             default=INGESTION_TS,
             show_default=True,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from backfill.columns import times_of
 from backfill.units import RowGroup
 from headrace.errors import Terminal
 
@@ -23,7 +25,8 @@ class NoBounds(Terminal):
     def __init__(self, path: str, source: str) -> None:
         super().__init__(
             f"data file {path} of {source} has no bounds on the ingestion time",
-            "rewrite it with a writer that keeps statistics, so that it can be put in order",
+            "let its times be read while planning: --scan-without-bounds; or rewrite it with a writer"
+            " that keeps statistics",
         )
 
 
@@ -39,10 +42,29 @@ def row_groups(file: pq.ParquetFile, field_id: int, path: str, source: str) -> l
         if statistics is None or not statistics.has_min_max:
             raise NoBounds(path, source)
         bounds = _micros(statistics.min), _micros(statistics.max)
-        size = sum(
-            group.column(number).total_compressed_size for number in range(group.num_columns)
-        )
-        found.append(RowGroup(index, *bounds, group.num_rows, size))
+        found.append(RowGroup(index, *bounds, group.num_rows, _size(group)))
+    return found
+
+
+def scanned_row_groups(
+    file: pq.ParquetFile, field_id: int, path: str, source: str
+) -> list[RowGroup]:
+    """Return the row groups as `row_groups` does; where one has no bounds its times are read."""
+    try:
+        return row_groups(file, field_id, path, source)
+    except NoBounds:
+        column = file.schema.column(_leaf_index(file, field_id, path, source)).path
+    found = []
+    for index in range(file.metadata.num_row_groups):
+        batches = file.iter_batches(row_groups=[index], columns=[column])
+        held = [pc.min_max(times_of(batch, column)) for batch in batches]
+        bounds = [one for one in held if one["min"].is_valid]
+        # Where no row has a time, none is of any period.
+        if bounds:
+            low = min(one["min"].as_py() for one in bounds)
+            high = max(one["max"].as_py() for one in bounds)
+            group = file.metadata.row_group(index)
+            found.append(RowGroup(index, low, high, group.num_rows, _size(group)))
     return found
 
 
@@ -56,6 +78,11 @@ def column_path(fields: Iterable[pa.Field], field_id: int) -> str | None:
             if inside is not None:
                 return f"{field.name}.{inside}"
     return None
+
+
+def _size(group: pq.RowGroupMetaData) -> int:
+    columns = range(group.num_columns)
+    return sum(group.column(number).total_compressed_size for number in columns)
 
 
 def _leaf_index(file: pq.ParquetFile, field_id: int, path: str, source: str) -> int:

@@ -42,6 +42,8 @@ class Request:
     threshold_us: int
     rate: Rate | Literal["auto"] | None = None
     time_column: str = INGESTION_TS
+    # Whether the times are read of a file that keeps no bounds of them.
+    scan: bool = False
 
     @property
     def limits(self) -> Limits:
@@ -89,7 +91,12 @@ def plan_of(workspace: Workspace, request: Request) -> Plan:
     """Plan a replay, and do nothing else."""
     sources = [
         LakeSource(
-            workspace, name, request.period, request.regions, time_column=request.time_column
+            workspace,
+            name,
+            request.period,
+            request.regions,
+            time_column=request.time_column,
+            scan=request.scan,
         )
         for name in dict.fromkeys(request.tables)
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.types import TimestampType, TimestamptzType
 
 from backfill.cutting import Grid, runs_of_row_groups, slices_of_row_group
-from backfill.footer import NoBounds, row_groups
+from backfill.footer import NoBounds
 from backfill.gridding import cells, stretches
 from backfill.listing import Listed, has_deletes, listed, time_bound
 from backfill.strict import cell_us
@@ -48,6 +48,7 @@ class LakeSource:
         snapshot_id: int | None = None,
         columns: Sequence[str] = (),
         time_column: str = INGESTION_TS,
+        scan: bool = False,
     ) -> None:
         self.name = name
         self.time_column = time_column
@@ -63,7 +64,9 @@ class LakeSource:
         self._field_id = self._time_field()
         self._require(REGION if regions else time_column)
         self._period = period
-        self._reader = TableReader(name, self.table, self.snapshot_id, period, regions, time_column)
+        self._reader = TableReader(
+            name, self.table, self.snapshot_id, period, regions, time_column, scan=scan
+        )
         self.columns = self._selected(columns)
 
     def files(self) -> list[Unit]:
@@ -136,7 +139,7 @@ class LakeSource:
     def _by_footer(self, file: Listed) -> Listed:
         # Written by a tool that keeps no bounds for fields inside a struct.
         with self._reader.open(file.path) as opened:
-            groups = row_groups(opened, self._field_id, file.path, self.name)
+            groups = self._reader.row_groups(opened, self._field_id, file.path)
         if not groups:
             raise NoBounds(file.path, self.name)
         return file._replace(

@@ -16,7 +16,7 @@ from pyiceberg.types import StructType
 
 from backfill.columns import inside, regions_of, times_of
 from backfill.file_columns import holds_structs_in_lists, same_columns
-from backfill.footer import row_groups
+from backfill.footer import row_groups, scanned_row_groups
 from headrace.contract import REGION
 from headrace.errors import Terminal
 
@@ -48,6 +48,8 @@ class TableReader:
         period: Period,
         regions: Sequence[str],
         time_column: str,
+        *,
+        scan: bool = False,
     ) -> None:
         self.name = name
         self.table = table
@@ -55,6 +57,7 @@ class TableReader:
         self.period = period
         self.regions = tuple(regions)
         self.time_column = time_column
+        self._scan = scan
         self._tasks: dict[str, FileScanTask] | None = None
 
     def rows(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
@@ -77,7 +80,7 @@ class TableReader:
         wanted = self.table.schema().select(*columns)
         with self.open(file.path) as opened:
             if self.is_plain(file, opened, wanted):
-                for group in row_groups(opened, field_id, file.path, self.name):
+                for group in self.row_groups(opened, field_id, file.path):
                     clipped = self.period.clip_group(group)
                     if clipped is not None:
                         partly = clipped.partly or bool(self.regions)
@@ -85,6 +88,12 @@ class TableReader:
                         yield replace(clipped, partly=partly), reading
                 return
         yield None, lambda: self.scan(file, wanted)
+
+    def row_groups(self, opened: pq.ParquetFile, field_id: int, path: str) -> list[RowGroup]:
+        """Return the row groups of a file with their bounds, from the times themselves if asked."""
+        if self._scan:
+            return scanned_row_groups(opened, field_id, path, self.name)
+        return row_groups(opened, field_id, path, self.name)
 
     def scan(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
         """Read a file through Iceberg's own projection."""
