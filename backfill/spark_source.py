@@ -22,6 +22,7 @@ from backfill.reading import read_in_order
 from backfill.source import LakeSource
 from headrace.config.load import load_workspace
 from headrace.errors import UsageError
+from headrace.python_workers import settle
 from headrace.records.ahead import Ahead
 from headrace.schema.arrow import for_spark
 from headrace.schema.iceberg import from_iceberg
@@ -151,6 +152,7 @@ class StepReader(DataSourceStreamReader):
         if not isinstance(partition, Share):
             return
         source = open_source(self._options)
+        settle()
         meter = TaskMeter(source.name, source.time_column, offsets=bool(partition.ranges))
         batches = (
             read_in_order(source, partition.units, partition.ranges)
