@@ -13,6 +13,7 @@ import msgspec
 from backfill import tags
 from backfill.asked import bounds_of, columns_of, tables_of
 from backfill.certificate import Certificate
+from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
 from backfill.measured import totals
 from backfill.pace import Rate
 from backfill.query_log import committed
@@ -20,10 +21,10 @@ from backfill.replay import MS, counted
 from backfill.request import (
     held_by,
     plan_of,
-    record_of,
     sources_of,
     state_of,
 )
+from backfill.results.publish import publish
 from backfill.streams import Replay
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
@@ -77,6 +78,9 @@ def replay_app(
         certificate = certificate_of(plan, state, late)
         if certificate.complete:
             state.keep_certificate(certificate.to_json())
+            record = state.record()
+            if record is not None and record.publish and not certificate.differences():
+                publish(spark, run.workspace, run.app.config.sink, run.run_id, record)
             for source in sources.values():
                 tags.release(source.table, run.run_id)
         return certificate
@@ -92,12 +96,11 @@ def _plan(run: AppRun, request: Request | None, state: RunState) -> Plan:
                 f"run {run.run_id} is none of {run.app.config.name}",
                 "go on with it by the file, or the tables, that it was begun with",
             )
+        refuse_published(state, record)
         return state.plan()
     state.refuse_existing()
     plan = plan_of(run.workspace, request)
-    sink = run.app.config.sink
-    place = getattr(sink, "identifier", None) or getattr(sink, "path", None) or "its topic"
-    state.begin(plan, record_of(plan, f"{sink.type}:{place}", app=name))
+    state.begin(plan, record_of_app(run.app, run.run_id, plan, request))
     return plan
 
 
@@ -118,8 +121,10 @@ def _started(
     frames = {name: streams[table] for name, table in tables.items()}
     marked = with_watermarks(app, frames, widened)
     result = result_of(app, Sources(spark, marked), run.workspace.root)
-    checkpoint = state.folder / "checkpoint"
-    return start(result, app.config.sink, run.workspace, run.run_id, checkpoint, once=False)
+    checkpoint, record = state.folder / "checkpoint", state.record()
+    require_staging(spark, record, committed(checkpoint).steps)
+    kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
+    return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False)
 
 
 class LateRows:

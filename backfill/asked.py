@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from backfill.pace import Rate, parse_rate
-from backfill.period import parse_period
+from backfill.period import Period, parse_period
 from backfill.request import Request
 from headrace.application.select import of_the_past
 from headrace.application.transform import bound_ahead
@@ -38,6 +38,8 @@ class Asked(TypedDict):
     rate_limit: str | None
     time_column: str
     scan: NotRequired[bool]
+    warmup: str | None
+    cooldown: str | None
 
 
 def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
@@ -52,7 +54,9 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
     if app is not None:
         tables, threshold = tuple(tables_of(app).values()), smallest_threshold(app)
     if asked["threshold"] is not None:
-        threshold = _duration(asked["threshold"])
+        threshold = duration_of("--max-misalignment", asked["threshold"])
+    emitted = parse_period(asked["start"], asked["end"])
+    period = _widened(asked, app, emitted)
     regions = (region.strip() for region in asked["regions"].split(","))
     rate = parse_rate(asked["rate_limit"])
     if (
@@ -66,14 +70,31 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
         )
     return app, Request(
         tables=tables,
-        period=parse_period(asked["start"], asked["end"]),
+        period=period,
         regions=tuple(region for region in regions if region),
         order=asked["order"] or "bounded",
         threshold_us=threshold // MICROSECOND,
         rate=rate,
         time_column=asked["time_column"],
         scan=asked.get("scan", False),
+        emitted=None if app is None or app.config.sink.time_column is None else emitted,
     )
+
+
+def _widened(asked: Asked, app: LoadedApp | None, period: Period) -> Period:
+    """Return the period with what is read before and after it, and not emitted."""
+    before, after = (
+        0 if (text := asked[name]) is None else duration_of(f"--{name}", text) // MICROSECOND
+        for name in ("warmup", "cooldown")
+    )
+    if (before or after) and (app is None or app.config.sink.time_column is None):
+        raise UsageError(
+            "a warm-up or cool-down is read and not emitted, and nothing says when a row belongs",
+            "name the result's column in the application's file: sink.time_column"
+            if app is not None
+            else "it is for an application: -c APP.yaml",
+        )
+    return Period(period.start_us - before, period.end_us_exclusive + after)
 
 
 def tables_of(app: LoadedApp) -> dict[str, str]:
@@ -109,11 +130,12 @@ def smallest_threshold(app: LoadedApp) -> timedelta:
     return min(source.max_misalignment_threshold for source in sources)
 
 
-def _duration(text: str) -> timedelta:
+def duration_of(option: str, text: str) -> timedelta:
+    """Read the duration that an option was given."""
     try:
         return parse_duration(text)
     except UnitError as problem:
-        raise UsageError(f"--max-misalignment {text}: {problem.reason}", problem.advice) from None
+        raise UsageError(f"{option} {text}: {problem.reason}", problem.advice) from None
 
 
 def target_of(text: str) -> Path | tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import rich_click as click
 
-from backfill.results.cli import compare
+from backfill.results.cli import compare, publish, say_staged, sweep
 from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
 from headrace.contract import INGESTION_TS
 
@@ -62,6 +62,17 @@ def table_options(function: F) -> F:
             metavar="COLUMN",
             help="The column of times that period, order and bound go by. A table of others may have"
             " another one; dots lead into a struct.",
+        ),
+        click.option(
+            "--cooldown",
+            metavar="DURATION",
+            help="Of an application: read so much after the end as well, and emit nothing of it.",
+        ),
+        click.option(
+            "--warmup",
+            metavar="DURATION",
+            help="Of an application: read so much before the start as well, and emit nothing of it:"
+            " its windows, sessions and joins then begin complete.",
         ),
         click.option("--regions", default="", metavar="A,B", help="Only records of these regions."),
         click.option("--end-ts", "end", metavar="TIME", help="Up to here, not included."),
@@ -136,6 +147,12 @@ def plan(
     help="To Kafka: the column that becomes the key, and spreads the records over the partitions."
     " [default: no key, and each record in the partition that it came from]",
 )
+@click.option(
+    "--stage",
+    is_flag=True,
+    help="Of an application: keep the result in a table beside its own, to be compared, and"
+    " published by backfill publish.",
+)
 @click.option("--run-id", metavar="ID", help="The run's name. [default: made from the clock]")
 @click.option("--resume", is_flag=True, help="Go on with the run of that --run-id.")
 @output_option
@@ -145,6 +162,7 @@ def replay(
     *,
     target: str | None,
     key: str | None,
+    stage: bool,
     run_id: str | None,
     resume: bool,
     as_json: bool,
@@ -186,9 +204,11 @@ def replay(
         raise UsageError("--resume needs to know which run", "give its --run-id")
     workspace = load_workspace(workspace_dir)
     run_id, place, certificate = replay_as_asked(
-        workspace, ReplayWish(asked, target, key, run_id, resume)
+        workspace, ReplayWish(asked, target, key, run_id, resume, stage)
     )
     click.echo(certificate.to_json() if as_json else certificate.to_text(place), nl=not as_json)
+    if certificate.complete:
+        say_staged(workspace, run_id)
     if not certificate.complete:
         click.echo(f"stopped before its end; go on with --resume --run-id {run_id}", err=True)
     return FAILED if certificate.differences() else 0
@@ -215,7 +235,9 @@ def status(run_id: str | None, *, as_json: bool, workspace_dir: Path | None) -> 
 @backfill.command()
 @click.argument("run_id")
 @click.option(
-    "--delete-output", is_flag=True, help="Remove the files that it has written (jsonl) as well."
+    "--delete-output",
+    is_flag=True,
+    help="Remove the files (jsonl) or the staging table that it has written as well.",
 )
 @output_option
 @workspace_option
@@ -238,10 +260,12 @@ def cancel(run_id: str, *, delete_output: bool, as_json: bool, workspace_dir: Pa
     for table in done.tags_removed:
         click.echo(f"  its tag on {table} is removed")
     if done.output_removed is not None:
-        click.echo(f"  its files in {done.output_removed} are removed")
+        click.echo(f"  what it has written to {done.output_removed} is removed")
 
 
 backfill.add_command(compare)
+backfill.add_command(publish)
+backfill.add_command(sweep)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +35,7 @@ class ReplayWish:
     key: str | None
     run_id: str | None
     resume: bool
+    stage: bool = False
 
 
 class Replayed(NamedTuple):
@@ -50,6 +51,9 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
     record = _record(workspace, wish)
     if record is None:
         app, request = understood(wish.asked, workspace)
+        if wish.stage and app is None:
+            raise UsageError("--stage is for an application's result", "-c APP.yaml")
+        request = replace(request, stage=wish.stage)
         run_id, to, key = wish.run_id or new_run_id(), wish.target, wish.key
     else:
         # What a run was begun with counts: its plan is made.

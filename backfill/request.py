@@ -44,6 +44,9 @@ class Request:
     time_column: str = INGESTION_TS
     # Whether the times are read of a file that keeps no bounds of them.
     scan: bool = False
+    # Of an application: the period asked for, where the one that is read is wider.
+    emitted: Period | None = None
+    stage: bool = False
 
     @property
     def limits(self) -> Limits:

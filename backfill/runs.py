@@ -15,6 +15,7 @@ from backfill.request import state_of
 from backfill.state import RunState
 from headrace.errors import HeadraceError, UsageError
 from headrace.iceberg.catalog import load_table
+from headrace.iceberg.result_tables import drop_table
 from headrace.locks import AlreadyHeld, hold
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class RunStatus:
     tables: tuple[str, ...]
     app: str | None
     to: str
+    staged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancell
     if record is None:
         raise _unknown(workspace, run_id)
     kind, _, place = record.to.partition(":")
-    if delete_output and (kind != "jsonl" or record.app is not None):
+    if delete_output and record.staged is None and (kind != "jsonl" or record.app is not None):
         raise UsageError(
             f"what {run_id} has written to {record.to} cannot be told from the rest there",
             "clean it up by hand; without --delete-output the run is cancelled",
@@ -82,7 +84,10 @@ def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancell
     # An open lock file survives the removal of its folder.
     with hold(state.lock, f"replay {run_id}", "stop it first: Ctrl-C, or SIGTERM to its process"):
         removed = [table for table in record.tables if _untagged(workspace, table, run_id)]
-        if delete_output:
+        if delete_output and record.staged is not None:
+            place = record.staged
+            drop_table(workspace, place)
+        elif delete_output:
             JsonlFolder(Path(place), resume=True).remove()
         shutil.rmtree(state.folder)
     return Cancelled(run_id, tuple(removed), place if delete_output else None)
@@ -104,6 +109,8 @@ def as_text(run: RunStatus) -> str:
         ),
         f"  {what} → {run.to}, begun {run.begun}",
     ]
+    if run.staged is not None:
+        lines.append(f"  staged in {run.staged} until backfill publish {run.run_id}")
     if run.stage == "stopped":
         lines.append(f"  go on: backfill replay --resume --run-id {run.run_id}")
     return "\n".join(lines)
@@ -125,6 +132,7 @@ def _status(state: RunState, record: RunRecord) -> RunStatus:
         record.tables,
         record.app,
         record.to,
+        None if record.publish else record.staged,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from backfill.period import Period  # noqa: TC001 - a kept record is read by its types
 from backfill.plan import Plan, read_plan
 from headrace.errors import UsageError
 
@@ -26,6 +27,10 @@ class RunRecord:
     tables: tuple[str, ...]
     app: str | None = None
     key: str | None = None
+    # The rows that are emitted, by the sink's time_column; where they wait to be published.
+    emitted: Period | None = None
+    staged: str | None = None
+    publish: bool = False
 
 
 @dataclass(slots=True)

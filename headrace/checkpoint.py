@@ -44,3 +44,14 @@ def batch_ends(checkpoint: Path, batch: int, topic: str) -> dict[int, int]:
         raise CheckpointDamaged(checkpoint, file, f"it is of another topic than {topic}") from None
     except (ValueError, TypeError, AttributeError):
         raise CheckpointDamaged(checkpoint, file, "it is no list of offsets") from None
+
+
+def query_id(checkpoint: Path) -> str:
+    """Return the name that Spark gave the query when its checkpoint was made."""
+    file = checkpoint / "metadata"
+    try:
+        return str(json.loads(file.read_text(encoding="utf-8"))["id"])
+    except OSError as problem:
+        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+    except (ValueError, TypeError, KeyError):
+        raise CheckpointDamaged(checkpoint, file, "it names no query") from None

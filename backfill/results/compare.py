@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.storagelevel import StorageLevel
 
 from backfill.results.comparison import Comparison, Example, Kind, Side
+from backfill.results.late import explained_by
 from headrace.config.problems import did_you_mean
 from headrace.errors import Terminal, UsageError
 from headrace.formats.encode import JSON_OPTIONS
@@ -39,6 +40,8 @@ class Wish:
     period: Period | None = None
     boundary_us: int = 0
     examples: int = 3
+    # Records that came later than the live watermark allows, as `late_records` has them.
+    late: DataFrame | None = None
 
 
 def compare(left: tuple[str, DataFrame], right: tuple[str, DataFrame], wish: Wish) -> Comparison:
@@ -139,6 +142,9 @@ def _paired(tagged: DataFrame) -> DataFrame:
 
 def _named(keys: DataFrame, wish: Wish) -> DataFrame:
     """Return the keys that do not match: rows in pairs, rows without a partner, and the cause."""
+    mismatches = keys.where("n_left + n_right > matched * 2").withColumn("cause", _cause(wish))
+    if wish.late is not None and wish.time_column is not None:
+        mismatches = _with_late(mismatches, wish, wish.late, _time_us(wish.time_column, wish))
     single = [F.col(name) - F.col("matched") for name in ("n_left", "n_right")]
     rest = (
         F.when(F.col("n_right") == 0, Kind.MISSING.value)
@@ -146,25 +152,38 @@ def _named(keys: DataFrame, wish: Wish) -> DataFrame:
         .otherwise(Kind.REPEATED.value)
     )
     return (
-        keys.where("n_left + n_right > matched * 2")
-        .withColumn("pairs", F.least(*single))
+        mismatches.withColumn("pairs", F.least(*single))
         .withColumn("rest", F.abs(single[0] - single[1]))
-        .withColumn("cause", _cause(wish))
         .withColumn("rest_kind", F.coalesce("cause", rest))
         .withColumn("pair_kind", F.coalesce("cause", F.lit(Kind.DIFFERING.value)))
     )
+
+
+def _with_late(mismatches: DataFrame, wish: Wish, late: DataFrame, time_us: Column) -> DataFrame:
+    shared = [name for name in wish.key if name in late.columns and name != wish.time_column]
+    known = explained_by(
+        mismatches.where("cause IS NULL"), late, time_us, wish.boundary_us, shared
+    ).select(F.col("key").alias("late_key"))
+    joined = mismatches.join(known, F.col("key").eqNullSafe(F.col("late_key")), "left")
+    is_late = F.when(F.col("late_key").isNotNull(), Kind.LATE.value)
+    return joined.withColumn("cause", F.coalesce("cause", is_late)).drop("late_key")
+
+
+def _time_us(column: str, wish: Wish) -> Column:
+    """Return the time of a mismatch, from whichever side has a row."""
+    time = (
+        F.col(f"key.`{column}`")
+        if column in wish.key
+        else F.coalesce(*(F.col(f"{side}.`{column}`") for side in ("left", "right")))
+    )
+    return F.unix_micros(time.cast("timestamp"))
 
 
 def _cause(wish: Wish) -> Column:
     """Return the cause of a mismatch where the time tells it, else null."""
     if wish.time_column is None or wish.period is None:
         return F.lit(None).cast("string")
-    time = (
-        F.col(f"key.`{wish.time_column}`")
-        if wish.time_column in wish.key
-        else F.coalesce(*(F.col(f"{side}.`{wish.time_column}`") for side in ("left", "right")))
-    )
-    time_us = F.unix_micros(time.cast("timestamp"))
+    time_us = _time_us(wish.time_column, wish)
     near_start = time_us < wish.period.start_us + wish.boundary_us
     near_end = time_us >= wish.period.end_us_exclusive - wish.boundary_us
     return F.when(near_start | near_end, Kind.BOUNDARY.value)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill.period import parse_period
 from backfill.results.compare import Wish, compare
+from backfill.results.late import late_records
+from headrace.config.load import load_app
 from headrace.config.units import UnitError, parse_duration
 from headrace.errors import UsageError
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.spark_names import spark_name
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from backfill.period import Period
     from backfill.results.comparison import Comparison
     from headrace.config.workspace import Workspace
@@ -20,8 +25,13 @@ if TYPE_CHECKING:
 MICROSECOND = timedelta(microseconds=1)
 
 
-def compared_tables(workspace: Workspace, left: str, right: str, wish: Wish) -> Comparison:
-    """Compare two tables as they are now."""
+def compared_tables(
+    workspace: Workspace, left: str, right: str, wish: Wish, app_path: Path | None
+) -> Comparison:
+    """Compare two tables as they are now; with an application, by its late records as well."""
+    if app_path is not None and wish.period is None:
+        raise UsageError("-c names what is late in a period", "--time, --start-ts and --end-ts")
+    app = None if app_path is None else load_app(app_path, workspace)
     if not wish.key:
         raise UsageError("--key names no column", "the columns that name a row, with commas")
     # Before a JVM starts: a name that is wrong is told in a second.
@@ -31,6 +41,9 @@ def compared_tables(workspace: Workspace, left: str, right: str, wish: Wish) -> 
 
     with session(workspace, "backfill-compare") as spark:
         frames = [(name, spark.table(spark_name(name))) for name in (left, right)]
+        if app is not None and wish.period is not None:
+            late = late_records(spark, app, wish.period, wish.key)
+            wish = replace(wish, late=late)
         return compare(frames[0], frames[1], wish)
 
 

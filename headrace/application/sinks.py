@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.config.app import IcebergSink, JsonlSink
-from headrace.formats.encode import JSON_OPTIONS, encode_key, encode_value
-from headrace.iceberg.tables import ensure_result_table
+from headrace.application.emitted import require_columns
+from headrace.application.jsonl_sink import JsonLines
+from headrace.application.table_sink import AppendOnce, Upsert, ensure_fits
+from headrace.config.app_sinks import IcebergSink, JsonlSink
+from headrace.formats.encode import encode_key, encode_value
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.spark import spark_options
-from headrace.schema.spark import from_spark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from headrace.config.app import AppSink
+    from headrace.config.app_sinks import AppSink
     from headrace.config.workspace import Workspace
 
 
@@ -32,23 +33,28 @@ def start(  # noqa: PLR0913 - a query is made of these
     once: bool,
 ) -> StreamingQuery:
     """Start the query that carries the result into the sink."""
-    writer = _writer(result, sink, workspace)
+    require_columns(result, sink)
+    writer = _writer(result, sink, workspace, name, checkpoint)
     writer = writer.queryName(name).option("checkpointLocation", str(checkpoint))
     if once:
         writer = writer.trigger(availableNow=True)
     return writer.outputMode("append").start()
 
 
-def _writer(result: DataFrame, sink: AppSink, workspace: Workspace) -> DataStreamWriter:
+def _writer(
+    result: DataFrame, sink: AppSink, workspace: Workspace, name: str, checkpoint: Path
+) -> DataStreamWriter:
     match sink:
         case IcebergSink():
-            record = from_spark(result.schema.jsonValue())
-            ensure_result_table(workspace, sink.catalog, sink.database, sink.table, record)
-            writer = result.writeStream.format("iceberg").option("fanout-enabled", "true")
-            return writer.option("path", sink.identifier)
+            ensure_fits(workspace, sink, result)
+            if sink.mode == "upsert":
+                return result.writeStream.foreachBatch(Upsert(sink))
+            appended = AppendOnce(workspace, sink.identifier, name, checkpoint)
+            return result.writeStream.foreachBatch(appended)
         case JsonlSink():
-            writer = result.writeStream.format("json").options(**JSON_OPTIONS)
-            return writer.option("path", str(workspace.root / sink.path))
+            folder = workspace.root / sink.path
+            folder.mkdir(parents=True, exist_ok=True)
+            return result.writeStream.foreachBatch(JsonLines(folder, name, checkpoint))
         case _:
             cluster = workspace.cluster(sink.cluster)
             KafkaCluster(cluster).ensure_topic(sink.topic)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from headrace.config.app_sinks import AppSink
 from headrace.config.hygiene import LakeHygiene
 from headrace.config.kafka_parts import (
     REGISTRY_DOC,
     SCHEMA_DOC,
     Format,
-    KafkaSink,
     RegistryAddress,
     SchemaRef,
     StartingOffsets,
@@ -118,31 +118,6 @@ class Watermark(Model):
         description="What to do with a record that is further ahead: quarantine (in a replay: leave "
         "out, for the table keeps it), drop, or clamp its column to what may be.",
     )
-
-
-class IcebergSink(Model):
-    """A table to append to."""
-
-    type: Literal["iceberg"] = Field(description="iceberg")
-    catalog: KeyName = Field(description="A catalog of headrace.yaml.")
-    database: Text = Field(description="The namespace.")
-    table: Text = Field(description="The table.")
-    mode: Literal["append"] = Field(default="append", description="append")
-
-    @property
-    def identifier(self) -> str:
-        """`catalog.database.table`."""
-        return f"{self.catalog}.{self.database}.{self.table}"
-
-
-class JsonlSink(Model):
-    """A folder of JSON Lines files."""
-
-    type: Literal["jsonl"] = Field(description="jsonl")
-    path: Text = Field(description="The folder, relative to the workspace.")
-
-
-AppSink = Annotated[IcebergSink | KafkaSink | JsonlSink, Field(discriminator="type")]
 
 
 class App(Model):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.config.checks_app_sink import check_app_sink
 from headrace.config.checks_candidates import check_candidates
 from headrace.config.checks_functions import check_functions
 from headrace.config.checks_hygiene import check_required
-from headrace.config.checks_kafka import check_registry, check_sink, check_source, columns_of
+from headrace.config.checks_kafka import check_registry, check_source, columns_of
 from headrace.config.checks_stream import report_expression
 from headrace.config.checks_watermarks import check_watermarks
 from headrace.config.problems import did_you_mean
@@ -42,7 +43,7 @@ def check_app(sheet: Sheet) -> dict[str, Record]:
     check_candidates(sheet, schemas)
     _check_transform(sheet)
     check_watermarks(sheet, columns)
-    _check_sink(sheet)
+    check_app_sink(sheet)
     return schemas
 
 
@@ -129,35 +130,3 @@ def _check_transform(sheet: Sheet) -> None:
         return
     for problem in check_query(text):
         sheet.report_in(place, text, problem.offset, problem.message, problem.suggestion or "")
-
-
-def _check_sink(sheet: Sheet) -> None:
-    kind = sheet.text("sink", "type")
-    if kind == "iceberg":
-        sheet.check_catalog("sink", "catalog")
-        _check_table_loop(sheet)
-    elif kind == "kafka":
-        check_sink(sheet, ("sink",), None)
-        _check_topic_loop(sheet)
-
-
-def _check_topic_loop(sheet: Sheet) -> None:
-    cluster, topic = sheet.text("sink", "cluster"), sheet.text("sink", "topic")
-    for name in sheet.mapping("sources"):
-        path = ("sources", name)
-        written = sheet.items(*path, "topics") or [sheet.text(*path, "topics")]
-        if topic and topic in written and cluster == sheet.text(*path, "cluster"):
-            message = f'the sink writes to the topic that source "{name}" reads: an endless loop'
-            sheet.report(("sink", "topic"), message, "use another topic")
-            return
-
-
-def _check_table_loop(sheet: Sheet) -> None:
-    keys = ("catalog", "database", "table")
-    sink = [sheet.text("sink", key) for key in keys]
-    for name in sheet.mapping("sources"):
-        read = [sheet.text("sources", name, key) for key in keys]
-        if None not in sink and sink == read:
-            message = f'the sink writes to the table that source "{name}" reads'
-            sheet.report(("sink", "table"), message, "use another table")
-            return

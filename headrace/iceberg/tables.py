@@ -60,20 +60,6 @@ def ensure_table(
     return table
 
 
-def ensure_result_table(
-    workspace: Workspace, catalog_name: str, database: str, table: str, record: Record
-) -> None:
-    """Make the table of an application's result where it is missing."""
-    catalog = open_catalog(workspace.catalog(catalog_name))
-    name = (*database.split("."), table)
-    if catalog.table_exists(name):
-        return
-    catalog.create_namespace_if_not_exists(name[:-1])
-    schema, own_properties = to_iceberg(record)
-    created = {"format-version": "2", "write.parquet.compression-codec": "zstd", **own_properties}
-    catalog.create_table_if_not_exists(name, schema, properties=created)
-
-
 def properties(target: Target) -> dict[str, Any]:
     """Return the properties of a table that is made: replays depend on some of them."""
     return {

@@ -27,7 +27,7 @@ def commands() -> list[str]:
     stages = [f"router {name}" for name in ("start", "show", "explain", "audit", "quarantine")]
     stages += ["router", "router quarantine list", "router quarantine replay"]
     stages += ["lake-writer", "lake-writer start"]
-    stages += ["backfill", "backfill replay"]
+    stages += ["backfill", "backfill replay", "backfill compare", "backfill publish"]
     return ["headrace", *(f"headrace {name}" for name in sorted(names)), *stages]
 
 

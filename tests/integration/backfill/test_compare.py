@@ -12,14 +12,17 @@ import pytest
 from backfill.period import parse_period
 from backfill.results.compare import Wish, compare
 from backfill.results.comparison import Kind
+from backfill.results.late import late_records
+from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill.results.comparison import Comparison
+    from tests.integration.pipelines import Pipelines
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 SCHEMA = "user string, at timestamp, events int, tags map<string, int>"
@@ -110,3 +113,44 @@ def test_what_cannot_be_compared_is_told_by_its_column(spark: SparkSession) -> N
     assert compare(("a", frame), ("b", wider), Wish(("user",), ("events",))).matched == 1
     with pytest.raises(Terminal, match="neither a nor b has a row"):
         compare(("a", frame.limit(0)), ("b", frame.limit(0)), Wish(("user",)))
+
+
+def test_what_came_after_the_watermark_explains_a_mismatch(
+    spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str]
+) -> None:
+    name = unique("late")
+    source = f"lake.compared.{name}"
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.compared")
+    # An event a minute, on its way for a second; one of minute 20 comes in minute 50.
+    rows = [("u", at(n), at(n) + timedelta(seconds=1)) for n in range(60)]
+    rows.append(("slow", at(20), at(50)))
+    frame = spark.createDataFrame(rows, "user string, event_ts timestamp, arrived timestamp")
+    struct = "named_struct('kafka_ingestion_ts', arrived) AS __metadata__"
+    frame.selectExpr("user", "event_ts", struct).writeTo(source).create()
+    past = {"type": "iceberg", "catalog": "lake", "database": "compared", "table": name}
+    path = pipelines.write(
+        f"apps/{name}.yaml",
+        {
+            "kind": "app",
+            "name": name,
+            "sources": {"events": past},
+            "transform": {"sql": "SELECT * FROM events"},
+            "watermarks": {"events": {"column": "event_ts", "delay": "10min"}},
+            "sink": {"type": "jsonl", "path": "out"},
+        },
+    )
+    app, period = load_app(path, pipelines.workspace), parse_period("2026-03-01", "2026-03-02")
+    late = late_records(spark, app, period, KEY.key)
+    assert late is not None
+    assert [(row["late_us"], row["user"]) for row in late.collect()] == [
+        (period.start_us + 20 * 60_000_000, "slow")
+    ]
+    same: list[Row] = [("u", at(600), 1, None)]
+    left = [*same, ("slow", at(21), 1, None), ("other", at(20), 1, None)]
+    right = [*same, ("slow", at(21), 2, None), ("slow", at(400), 2, None)]
+    wish = Wish(KEY.key, (), "at", period, 5 * 60_000_000, late=late)
+    assert compared(spark, left, right, wish).mismatches == {
+        Kind.LATE: 1,
+        Kind.MISSING: 1,
+        Kind.EXTRA: 1,
+    }

@@ -1,0 +1,87 @@
+"""Which records came later than the live watermark allows: they explain what a live run lacks."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+
+from backfill.results.reach import MICROSECOND
+from headrace.application.select import of_the_past
+from headrace.contract import INGESTION_TS
+from headrace.iceberg.spark_names import quoted, spark_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from backfill.period import Period
+    from headrace.config.load import LoadedApp
+
+# A watermark moves between batches: what came within a minute is taken for one batch.
+BATCH_US: Final = 60_000_000
+LATE_US: Final = "late_us"
+
+
+def late_records(
+    spark: SparkSession, app: LoadedApp, period: Period, key: Sequence[str]
+) -> DataFrame | None:
+    """Return the times of records that a live run may have dropped, and what they share of a key.
+
+    None where the application has no watermark.
+    """
+    found: DataFrame | None = None
+    for name, source in of_the_past(app.config).items():
+        watermark = app.config.watermarks.get(name)
+        if watermark is None:
+            continue
+        table = spark.table(spark_name(source.identifier))
+        time_us = F.unix_micros(F.col(watermark.column))
+        shared = [F.col(quoted(one)) if one in table.columns else _nothing(one) for one in key]
+        rows = table.select(
+            time_us.alias(LATE_US),
+            F.floor(F.unix_micros(F.col(INGESTION_TS)) / BATCH_US).alias("batch"),
+            *(column.cast("string").alias(one) for column, one in zip(shared, key, strict=True)),
+        )
+        late = _late(rows, watermark.delay // MICROSECOND, period)
+        found = late if found is None else found.unionByName(late)
+    return found
+
+
+def _late(rows: DataFrame, delay_us: int, period: Period) -> DataFrame:
+    newest = rows.groupBy("batch").agg(F.max(LATE_US)).orderBy("batch").collect()
+    seen = list(accumulate((row[1] for row in newest), max))
+    before = [(row["batch"], seen_us) for row, seen_us in zip(newest[1:], seen, strict=False)]
+    watermarks = rows.sparkSession.createDataFrame(before, "batch bigint, seen_us bigint")
+    inside = (F.col(LATE_US) >= period.start_us) & (F.col(LATE_US) < period.end_us_exclusive)
+    return (
+        rows.join(F.broadcast(watermarks), "batch")
+        .where((F.col(LATE_US) < F.col("seen_us") - delay_us) & inside)
+        .drop("batch", "seen_us")
+    )
+
+
+def explained_by(
+    mismatches: DataFrame, late: DataFrame, time_us: Column, near_us: int, key: Sequence[str]
+) -> DataFrame:
+    """Return the keys of those mismatches near which such a record lies."""
+    # By slots of time, so that rows meet by an equality.
+    slot_us = max(1, near_us)
+    slot = F.floor(F.col(LATE_US) / slot_us)
+    spread = late.withColumn("slot", F.explode(F.array(slot - 1, slot, slot + 1)))
+    own = mismatches.withColumn("own_us", time_us).withColumn(
+        "own_slot", F.floor(time_us / slot_us)
+    )
+    condition = (spread["slot"] == own["own_slot"]) & (
+        F.abs(spread[LATE_US] - own["own_us"]) <= near_us
+    )
+    for one in key:
+        value = F.col(f"key.{quoted(one)}").cast("string")
+        condition &= spread[one].isNull() | (spread[one] == value)
+    return own.join(spread, condition, "left_semi").select("key")
+
+
+def _nothing(name: str) -> Column:
+    return F.lit(None).cast("string").alias(name)

@@ -1,0 +1,81 @@
+"""Publishing what a replay has staged: into the application's table in one commit."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import structlog
+
+from headrace.application.table_sink import Upsert, again_on_conflict, append_whole
+from headrace.config.app_sinks import IcebergSink
+from headrace.errors import Terminal, UsageError
+from headrace.iceberg.replace import Replacement, replace_period
+from headrace.iceberg.spark_names import spark_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from backfill.period import Period
+    from backfill.state import RunRecord
+    from headrace.config.app_sinks import AppSink
+    from headrace.config.workspace import Workspace
+
+log = structlog.get_logger(__name__)
+
+
+def staging_of(sink: AppSink, run_id: str) -> IcebergSink:
+    """Return the table beside the application's own that holds a run's result until published."""
+    if not isinstance(sink, IcebergSink):
+        raise UsageError(
+            f"--stage is for a sink of type iceberg, and this one is {sink.type}",
+            "leave it out, or write to another topic or folder",
+        )
+    name = f"{sink.table}__{re.sub(r'[^A-Za-z0-9_]', '_', run_id)}"
+    mode = "upsert" if sink.mode == "upsert" else "append"
+    return sink.model_copy(update={"table": name, "mode": mode})
+
+
+def publish(
+    spark: SparkSession, workspace: Workspace, sink: AppSink, run_id: str, record: RunRecord
+) -> int:
+    """Bring a staged result into the table and remove the staging; returns its rows.
+
+    Killed at any point, it can be done again: the rows are in the table once.
+    """
+    if record.staged is None or not isinstance(sink, IcebergSink):
+        raise UsageError(f"run {run_id} has staged nothing", f"it wrote to {record.to}")
+    if not spark.catalog.tableExists(spark_name(record.staged)):
+        raise Terminal(
+            f"{record.staged} is gone: run {run_id} was published, or cancelled",
+            "backfill status shows the runs; a new one needs another --run-id",
+        )
+    rows = spark.table(spark_name(record.staged))
+    count = rows.count()
+    log.info("publishing", run=run_id, table=sink.identifier, mode=sink.mode, rows=count)
+    match sink.mode:
+        case "append":
+            append_whole(rows, workspace, sink.identifier, run_id)
+        case "upsert":
+            Upsert(sink)(rows, 0)
+        case "replace":
+            wanted = _replacement(sink, run_id, record.emitted)
+            again_on_conflict(lambda: replace_period(rows, wanted), sink.identifier)
+    drop(spark, record.staged)
+    return count
+
+
+def drop(spark: SparkSession, staged: str) -> None:
+    """Remove a staging table, its files included."""
+    spark.sql(f"DROP TABLE IF EXISTS {spark_name(staged)} PURGE")
+
+
+def _replacement(sink: IcebergSink, run_id: str, emitted: Period | None) -> Replacement:
+    if emitted is None or sink.time_column is None:
+        raise UsageError(
+            f"run {run_id} is not of a period of {sink.identifier}",
+            "it was begun before sink.time_column was set: run it anew",
+        )
+    return Replacement(
+        sink.identifier, sink.time_column, emitted.start_us, emitted.end_us_exclusive, run_id
+    )

@@ -1,0 +1,45 @@
+"""What of a result is emitted: the columns that a sink goes by, and the rows of a period."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+
+from headrace.config.app_sinks import IcebergSink
+from headrace.config.problems import did_you_mean
+from headrace.errors import Terminal
+from headrace.iceberg.spark_names import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.config.app_sinks import AppSink
+
+
+def require_columns(result: DataFrame, sink: AppSink) -> None:
+    """Refuse a result without the columns that its sink names, before anything runs."""
+    have = {field.name: field.dataType.simpleString() for field in result.schema.fields}
+    wanted = {"time_column": [sink.time_column]}
+    if isinstance(sink, IcebergSink):
+        wanted |= {"key": list(sink.key), "version": [sink.version]}
+    else:
+        wanted |= {"key": [getattr(sink, "key", None)]}
+    for option, names in wanted.items():
+        for name in names:
+            if name is not None and name not in have:
+                raise Terminal(
+                    f"sink.{option} is {name}, and the result has no such column",
+                    did_you_mean(name, sorted(have)),
+                )
+    if sink.time_column is not None and have[sink.time_column] not in {"timestamp", "date"}:
+        raise Terminal(
+            f"sink.time_column is {sink.time_column}, a column of type {have[sink.time_column]}",
+            "name one of type timestamp or date",
+        )
+
+
+def within(result: DataFrame, time_column: str, start_us: int, end_us_exclusive: int) -> DataFrame:
+    """Keep the rows whose time lies in the period."""
+    time_us = F.unix_micros(F.col(quoted(time_column)).cast("timestamp"))
+    return result.where((time_us >= start_us) & (time_us < end_us_exclusive))

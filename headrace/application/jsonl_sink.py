@@ -1,0 +1,37 @@
+"""A result as JSON Lines: each batch in files of its own, which a repeated batch replaces."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.checkpoint import query_id
+from headrace.formats.encode import JSON_OPTIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """Writes the batches of one query. Spark's own sink would skip those of a second query."""
+
+    folder: Path
+    name: str
+    checkpoint: Path
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Write a batch; what a killed one left under its name is replaced."""
+        prefix = f"{self.name}-{query_id(self.checkpoint)[:8]}-{batch_id:06d}"
+        # A name that readers of folders pass over.
+        draft = self.folder / f".{prefix}"
+        batch.write.mode("overwrite").options(**JSON_OPTIONS).json(draft.as_uri())
+        for old in self.folder.glob(f"{prefix}-*.jsonl"):
+            old.unlink()
+        parts = (path for path in sorted(draft.glob("part-*")) if path.stat().st_size)
+        for number, part in enumerate(parts):
+            part.replace(self.folder / f"{prefix}-{number:03d}.jsonl")
+        shutil.rmtree(draft)

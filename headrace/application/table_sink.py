@@ -1,0 +1,183 @@
+"""A result in an Iceberg table: each batch appended once, or merged by key."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import structlog
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+from pyspark.storagelevel import StorageLevel
+
+from headrace.checkpoint import query_id
+from headrace.errors import Terminal, Transient
+from headrace.iceberg.result_tables import ensure_result_table
+from headrace.iceberg.spark_files import write_uncommitted
+from headrace.iceberg.spark_names import quoted, spark_name
+from headrace.iceberg.tables import table_loader
+from headrace.landing.commits import Batch, TableCommits
+from headrace.landing.marks import Identity
+from headrace.schema.spark import from_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+
+    from headrace.config.app_sinks import IcebergSink
+    from headrace.config.workspace import Workspace
+
+OPTIONS: Final = {"fanout-enabled": "true", "use-table-distribution-and-ordering": "false"}
+WAITS_S: Final = (0.0, 0.5, 1.0, 2.0, 4.0)
+# What Iceberg raises when the table has moved on under a commit.
+CONFLICTS: Final = ("ValidationException", "CommitFailedException")
+# The landing protocol counts offsets of partitions; the batches of a query are one such sequence.
+BATCHES: Final = 0
+log = structlog.get_logger(__name__)
+
+
+def ensure_fits(workspace: Workspace, sink: IcebergSink, result: DataFrame) -> None:
+    """Make the table where it is missing; refuse one of other columns."""
+    ensure_result_table(workspace, sink, from_spark(result.schema.jsonValue()))
+    held = result.sparkSession.table(spark_name(sink.identifier)).schema
+    have = {one.name: one.dataType.simpleString() for one in held.fields}
+    give = {one.name: one.dataType.simpleString() for one in result.schema.fields}
+    problems = [
+        f"{name} is {have.get(name, 'not there')}, the result has {give.get(name, 'no such column')}"
+        for name in sorted(have | give)
+        if have.get(name) != give.get(name)
+    ]
+    if problems:
+        raise Terminal(
+            f"table {sink.identifier} does not fit the result: {'; '.join(problems)}",
+            "name another table, or bring the transform and the table together",
+        )
+
+
+@dataclass(slots=True)
+class AppendOnce:
+    """Appends the batches of one query, each once, whenever the process is killed.
+
+    The number of the batch is a mark that the table gets in the same commit as the rows.
+    """
+
+    workspace: Workspace
+    table: str
+    name: str
+    checkpoint: Path
+    _commits: TableCommits | None = field(default=None)
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Append a batch, unless the table has it."""
+        if self._commits is None:
+            query = query_id(self.checkpoint)
+            # A checkpoint that begins anew counts its batches anew.
+            self._commits = _commits(self.workspace, self.table, f"{self.name}.{query[:8]}", query)
+        append_once(batch, self.table, self._commits, batch_id)
+
+
+def append_once(rows: DataFrame, table: str, commits: TableCommits, number: int) -> None:
+    """Append rows as the commit of that number, unless the table has it."""
+    mark = commits.resume()
+    if mark is not None and mark.next_offsets.get(BATCHES, 0) > number:
+        log.info("the table has this batch", table=table, batch=number)
+        return
+    files = write_uncommitted(rows, spark_name(table), OPTIONS)
+    if files:
+        commits.commit(Batch(files, {BATCHES: number}, {BATCHES: number + 1}))
+
+
+def append_whole(rows: DataFrame, workspace: Workspace, table: str, name: str) -> None:
+    """Append rows in one commit, once under that name."""
+    append_once(rows, table, _commits(workspace, table, name, name), 0)
+
+
+def _commits(workspace: Workspace, table: str, writer: str, of: str) -> TableCommits:
+    identity = Identity.of_this_process(writer, of)
+    return TableCommits(table_loader(workspace, table), table, identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """Merges batches into a table by key: done again, a batch changes nothing."""
+
+    sink: IcebergSink
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Merge a batch in one commit."""
+        rows = batch.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            self._merge(self._one_of_each_key(rows, batch_id))
+        finally:
+            rows.unpersist()
+
+    def _one_of_each_key(self, rows: DataFrame, batch_id: int) -> DataFrame:
+        keys = [quoted(name) for name in self.sink.key]
+        if self.sink.version is not None:
+            newest = F.max_by(F.struct("*"), quoted(self.sink.version)).alias("newest")
+            # A row without a version is older than any other.
+            return (
+                rows.groupBy(*keys)
+                .agg(newest, F.first(F.struct("*")).alias("any"))
+                .select(F.coalesce("newest", "any").alias("row"))
+                .select("row.*")
+            )
+        twice = rows.groupBy(*keys).count().where("count > 1").limit(1).collect()
+        if twice:
+            shown = ", ".join(f"{name}={twice[0][name]}" for name in self.sink.key)
+            raise Terminal(
+                f"batch {batch_id} has {twice[0]['count']} rows of the key {shown}",
+                "which of them counts? name a column that grows: sink.version; or widen sink.key",
+            )
+        return rows
+
+    def _merge(self, rows: DataFrame) -> None:
+        spark, view = rows.sparkSession, f"batch_{uuid4().hex}"
+        rows.createOrReplaceTempView(view)
+        names = [quoted(name) for name in self.sink.key]
+        same = " AND ".join(f"t.{name} <=> s.{name}" for name in names)
+        version = None if self.sink.version is None else quoted(self.sink.version)
+        newer = (
+            "" if version is None else f"AND (t.{version} IS NULL OR s.{version} >= t.{version})"
+        )
+        merge = (
+            f"MERGE INTO {spark_name(self.sink.identifier)} t USING {view} s ON {same}"
+            f" WHEN MATCHED {newer} THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+
+        def commit() -> None:
+            # A session keeps for a while what it has seen of a table.
+            spark.catalog.refreshTable(spark_name(self.sink.identifier))
+            spark.sql(merge)
+
+        try:
+            again_on_conflict(commit, self.sink.identifier)
+        finally:
+            spark.catalog.dropTempView(view)
+
+
+def again_on_conflict(commit: Callable[[], object], table: str) -> None:
+    """Do what commits to a table; do it again where another commit came in between."""
+    for wait_s in WAITS_S:
+        time.sleep(wait_s)
+        try:
+            commit()
+        except Exception as problem:
+            if (
+                not isinstance(problem, PySparkException)
+                and "Py4JJavaError" not in type(problem).__name__
+            ):
+                raise
+            if not any(word in str(problem) for word in CONFLICTS):
+                raise
+            log.info("another commit came in between, once more", table=table)
+        else:
+            return
+    raise Transient(
+        f"{table} was changed by others at every one of {len(WAITS_S)} attempts",
+        "start it again: what is committed stays",
+    )

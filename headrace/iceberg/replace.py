@@ -1,0 +1,117 @@
+"""Replacing the rows of a period in one commit, while others go on appending to the table.
+
+The change is made on a branch of its own, by ordinary SQL, where it can take its time. What it
+took away and what it brought is then committed to main at once, and Iceberg checks in that commit
+that nobody has changed rows of the period since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from headrace.errors import Terminal
+from headrace.iceberg.spark_names import quoted, spark_name
+from headrace.times import format_time_us
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]  # it ships no types
+    from pyspark.sql import DataFrame, SparkSession
+
+# In the summary of the snapshot: which run has replaced which rows.
+REPLACED_BY: Final = "headrace.replaced-by"
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The rows of a table whose time lies in the period give way to others, under a name."""
+
+    table: str
+    time_column: str
+    start_us: int
+    end_us_exclusive: int
+    name: str
+
+    @property
+    def branch(self) -> str:
+        """The branch that the change is made on."""
+        return f"headrace-{self.name}"
+
+
+def replace_period(rows: DataFrame, wanted: Replacement) -> None:
+    """Replace the rows of the period by these, in one commit to main."""
+    spark, table = rows.sparkSession, spark_name(wanted.table)
+    spark.catalog.refreshTable(table)
+    forked_at = _loaded(spark, table).currentSnapshot()
+    if forked_at is None:
+        rows.writeTo(table).append()
+        return
+    branch = quoted(wanted.branch)
+    drop = f"ALTER TABLE {table} DROP BRANCH IF EXISTS {branch}"
+    # A killed one may have left it.
+    spark.sql(drop)
+    fork_id = forked_at.snapshotId()
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH {branch} AS OF VERSION {fork_id}")
+    try:
+        on_branch = f"{table}.{quoted(f'branch_{wanted.branch}')}"
+        spark.sql(f"DELETE FROM {on_branch} WHERE {_within(wanted)}")  # noqa: S608 - names of the config, quoted
+        rows.writeTo(on_branch).append()
+        _publish(spark, wanted, fork_id)
+    finally:
+        spark.sql(drop)
+        spark.catalog.refreshTable(table)
+
+
+def _within(wanted: Replacement) -> str:
+    column = quoted(wanted.time_column)
+    return (
+        f"{column} >= timestamp_micros({wanted.start_us})"
+        f" AND {column} < timestamp_micros({wanted.end_us_exclusive})"
+    )
+
+
+def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
+    """Commit to main what the branch has changed since it was forked."""
+    table = _loaded(spark, spark_name(wanted.table))
+    added: dict[str, JavaObject] = {}
+    removed: dict[str, JavaObject] = {}
+    snapshot = table.snapshot(wanted.branch)
+    while snapshot.snapshotId() != fork_id:
+        added |= {str(one.location()): one for one in snapshot.addedDataFiles(table.io())}
+        removed |= {str(one.location()): one for one in snapshot.removedDataFiles(table.io())}
+        if not snapshot.addedDeleteFiles(table.io()).iterator().hasNext():
+            snapshot = table.snapshot(snapshot.parentId())
+            continue
+        raise Terminal(
+            f"{wanted.table} deletes by delete files, and a period cannot be replaced so",
+            "set its property write.delete.mode=copy-on-write",
+        )
+    change = table.newOverwrite()
+    for place in added.keys() - removed.keys():
+        change.addFile(added[place])
+    for place in removed.keys() - added.keys():
+        change.deleteFile(removed[place])
+    change.set(REPLACED_BY, wanted.name)
+    change.validateFromSnapshot(fork_id)
+    change.conflictDetectionFilter(_period_of(spark, wanted))
+    change.validateNoConflictingData()
+    change.validateNoConflictingDeletes()
+    change.commit()
+
+
+def _period_of(spark: SparkSession, wanted: Replacement) -> JavaObject:
+    expressions = spark._jvm.org.apache.iceberg.expressions.Expressions  # type: ignore[union-attr]  # noqa: SLF001 - Spark has no Python names for its Iceberg classes
+    start, end = (
+        format_time_us(time_us).replace("Z", "+00:00")
+        for time_us in (wanted.start_us, wanted.end_us_exclusive)
+    )
+    both = getattr(expressions, "and")
+    return both(
+        expressions.greaterThanOrEqual(wanted.time_column, start),
+        expressions.lessThan(wanted.time_column, end),
+    )
+
+
+def _loaded(spark: SparkSession, table: str) -> JavaObject:
+    jvm = spark._jvm  # noqa: SLF001 - as above
+    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)  # type: ignore[union-attr]  # noqa: SLF001 - as above

@@ -1,0 +1,188 @@
+"""A backfill that replaces a period in one commit, while others go on writing to the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill.app_replay import AppRun, replay_app
+from backfill.asked import smallest_threshold, tables_of
+from backfill.period import Period, parse_period
+from backfill.request import Request, state_of
+from backfill.results.compare import Wish
+from backfill.results.publish import publish
+from backfill.results.sweep import Sweep, cheapest
+from headrace.config.load import load_app
+from headrace.errors import Terminal, UsageError
+from headrace.iceberg import replace
+from headrace.iceberg.catalog import load_table
+from headrace.signals import Drain
+from tests.integration.backfill.lake_tables import Stored, make_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyiceberg.catalog import Catalog
+    from pyspark.sql import SparkSession
+
+    from backfill.certificate import Certificate
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+    from tests.integration.pipelines import Pipelines
+
+PERIOD = parse_period("2026-03-01T00:10", "2026-03-01T00:20")
+MINUTE_US = 60_000_000
+GOOD = set(range(30))
+BAD = {number + 1000 for number in GOOD}
+INSIDE = set(range(10, 20))
+
+
+class Stage:
+    """An event a minute in the lake, and a table of results in which every minute is wrong."""
+
+    def __init__(self, spark: SparkSession, pipelines: Pipelines, name: str) -> None:
+        self.spark, self.pipelines = spark, pipelines
+        self.workspace: Workspace = pipelines.workspace
+        self.name, self.table = name, f"lake.results.{name}"
+
+    def app(self, **sink: object) -> LoadedApp:
+        past = {"type": "iceberg", "catalog": "lake", "database": "replays", "table": self.name}
+        target = {"type": "iceberg", "catalog": "lake", "database": "results", "table": self.name}
+        query = "SELECT id, __metadata__.kafka_ingestion_ts AS at FROM events"
+        path = self.pipelines.write(
+            f"apps/{self.name}.yaml",
+            {
+                "kind": "app",
+                "name": self.name,
+                "sources": {"events": past},
+                "transform": {"sql": query},
+                "sink": {**target, "time_column": "at", **sink},
+            },
+        )
+        self.spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.results")
+        self.spark.sql(f"CREATE TABLE {self.table} (id bigint, at timestamp) USING iceberg")
+        self.insert(*BAD)
+        return load_app(path, self.workspace)
+
+    def insert(self, *numbers: int) -> None:
+        """Write as a live job would: a row with that number, at the minute of its last two digits."""
+        rows = ", ".join(
+            f"({n}, timestamp'2026-03-01 00:00:00' + make_dt_interval(0, 0, {n % 100}))"
+            for n in sorted(numbers)
+        )
+        self.spark.sql(f"INSERT INTO {self.table} VALUES {rows}")
+
+    def request(self, app: LoadedApp, *, stage: bool) -> Request:
+        read = Period(PERIOD.start_us - 5 * MINUTE_US, PERIOD.end_us_exclusive + 5 * MINUTE_US)
+        return Request(
+            tuple(tables_of(app).values()),
+            read,
+            (),
+            "bounded",
+            round(smallest_threshold(app).total_seconds() * 1_000_000),
+            emitted=PERIOD,
+            stage=stage,
+        )
+
+    def replay(self, app: LoadedApp, run_id: str, *, stage: bool = False) -> Certificate:
+        run, request = AppRun(app, self.workspace, run_id), self.request(app, stage=stage)
+        return replay_app(run, request, self.spark, Drain())
+
+    def numbers(self, table: str | None = None) -> list[int]:
+        self.spark.catalog.refreshTable(table or self.table)
+        rows = self.spark.sql(f"SELECT id FROM {table or self.table}").collect()
+        return sorted(row["id"] for row in rows)
+
+
+@pytest.fixture
+def stage(
+    spark: SparkSession,
+    pipelines: Pipelines,
+    lake_catalog: Catalog,
+    unique: Callable[[str], str],
+) -> Stage:
+    name = unique("published")
+    make_table(lake_catalog, name, [[Stored(0, n, n * 60.0) for n in sorted(GOOD)]])
+    return Stage(spark, pipelines, name)
+
+
+def of_minutes(numbers: set[int], minutes: set[int]) -> set[int]:
+    return {number for number in numbers if number % 100 in minutes}
+
+
+def test_a_staged_period_is_published_in_one_commit(stage: Stage) -> None:
+    app, run_id = stage.app(mode="replace"), f"run-{stage.name}"
+    certificate = stage.replay(app, run_id, stage=True)
+    assert certificate.rows == 20
+    assert stage.numbers() == sorted(BAD)
+    record = state_of(stage.workspace, run_id).record()
+    assert record is not None
+    assert record.staged is not None
+    assert stage.numbers(record.staged) == sorted(INSIDE)
+    stage.insert(2025)
+    before = len(load_table(stage.workspace, stage.table).history())
+    sink = app.config.sink
+    assert publish(stage.spark, stage.workspace, sink, run_id, record) == 10
+    outside = of_minutes(BAD, GOOD - INSIDE)
+    assert stage.numbers() == sorted({*INSIDE, *outside, 2025})
+    table = load_table(stage.workspace, stage.table)
+    assert len(table.history()) == before + 1
+    assert list(table.refs()) == ["main"]
+    with pytest.raises(Terminal, match="is gone"):
+        publish(stage.spark, stage.workspace, sink, run_id, record)
+    with pytest.raises(UsageError, match="is through"):
+        replay_app(AppRun(app, stage.workspace, run_id), None, stage.spark, Drain())
+    assert stage.numbers() == sorted({*INSIDE, *outside, 2025})
+
+
+def test_what_others_commit_meanwhile_stays_or_is_replaced_too(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, whole = stage.app(mode="replace"), replace._publish  # noqa: SLF001 - the moment between
+    meanwhile = iter([2015, 2025])
+
+    def late(*words: object) -> None:
+        for number in meanwhile:
+            stage.insert(number)
+            break
+        whole(*words)  # type: ignore[arg-type]  # passed on as they are
+
+    monkeypatch.setattr(replace, "_publish", late)
+    assert stage.replay(app, f"run-{stage.name}").complete
+    outside = of_minutes(BAD, GOOD - INSIDE)
+    assert stage.numbers() == sorted({*INSIDE, *outside, 2025})
+    assert next(meanwhile, None) is None
+
+
+def test_a_staged_append_is_published_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    app, run_id = stage.app(mode="append"), f"run-{stage.name}"
+    stage.replay(app, run_id, stage=True)
+    record = state_of(stage.workspace, run_id).record()
+    assert record is not None
+    spark, sink = stage.spark, app.config.sink
+    with monkeypatch.context() as patched:
+        # Killed after the commit, before the staging was removed.
+        patched.setattr("backfill.results.publish.drop", lambda *_: None)
+        publish(spark, stage.workspace, sink, run_id, record)
+    publish(spark, stage.workspace, sink, run_id, record)
+    assert stage.numbers() == sorted({*BAD, *INSIDE})
+
+
+def test_a_sweep_tries_each_threshold_and_leaves_nothing_behind(stage: Stage) -> None:
+    app = stage.app(mode="replace")
+    # The live result: right but for one row.
+    stage.spark.sql(f"DELETE FROM {stage.table} WHERE true")
+    stage.insert(*(GOOD - {15}), 1015)
+    request = stage.request(app, stage=True)
+    wish = Wish(("id",), (), "at", PERIOD, examples=0)
+    one_app = Sweep(app, stage.workspace, request, stage.table, wish)
+    tried = [one_app.attempt(stage.spark, Drain(), minutes * MINUTE_US) for minutes in (2, 10)]
+    assert [one.threshold_us // MINUTE_US for one in tried] == [2, 10]
+    assert tried[0].steps > tried[1].steps
+    assert {round(one.match_percent, 2) for one in tried} == {round(100 * 9 / 11, 2)}
+    assert cheapest(tried, 99) is None
+    names = stage.spark.sql("SHOW TABLES IN lake.results").collect()
+    assert [row["tableName"] for row in names if row["tableName"].startswith(stage.name)] == [
+        stage.name
+    ]

@@ -1,0 +1,154 @@
+"""What sinks promise where a batch is done twice: Spark repeats the one whose end it has not kept."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headrace.application.sinks import start
+from headrace.config.app_sinks import IcebergSink, JsonlSink
+from headrace.errors import Terminal
+from headrace.signals import Drain
+from headrace.streaming import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from headrace.config.app_sinks import AppSink
+    from headrace.config.workspace import Workspace
+
+SCHEMA = "user string, at timestamp, version int, events int"
+
+
+@dataclass
+class Query:
+    """A query over a folder: every file that is put there becomes a batch."""
+
+    spark: SparkSession
+    workspace: Workspace
+    folder: Path
+    sink: AppSink
+    name: str = "sessions"
+
+    def put(self, *rows: tuple[str, int, int]) -> None:
+        """Put rows of user, version and events there, and run the query over them."""
+        incoming = self.folder / "in"
+        incoming.mkdir(exist_ok=True)
+        lines = [
+            json.dumps({"user": u, "at": "2026-03-01T00:00:00Z", "version": v, "events": e})
+            for u, v, e in rows
+        ]
+        (incoming / f"{len(list(incoming.iterdir())):03d}.json").write_text("\n".join(lines))
+        self.run()
+
+    def run(self, checkpoint: str = "checkpoint") -> None:
+        frame = self.spark.readStream.schema(SCHEMA).json(str(self.folder / "in"))
+        place = self.folder / checkpoint
+        query = start(frame, self.sink, self.workspace, self.name, place, once=True)
+        finish(query, self.name, Drain())
+
+    def forget_the_last_end(self) -> None:
+        """Leave what a kill between the sink's commit and Spark's own leaves."""
+        commits = self.folder / "checkpoint" / "commits"
+        last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+        (commits / str(last)).unlink()
+        (commits / f".{last}.crc").unlink(missing_ok=True)
+
+    def table(self) -> Counter[tuple[str, int, int]]:
+        assert isinstance(self.sink, IcebergSink)
+        # Committed by another session than the one that reads.
+        self.spark.catalog.refreshTable(self.sink.identifier)
+        rows = self.spark.table(self.sink.identifier).collect()
+        return Counter((row["user"], row["version"], row["events"]) for row in rows)
+
+
+@pytest.fixture
+def query(
+    spark: SparkSession, workspace: Workspace, unique: Callable[[str], str], tmp_path: Path
+) -> Callable[..., Query]:
+    def make(**sink: Any) -> Query:  # noqa: ANN401 - what the test says of its sink
+        if "path" in sink:
+            return Query(spark, workspace, tmp_path, JsonlSink(type="jsonl", **sink))
+        target = {"catalog": "lake", "database": "sinks", "table": unique("t")}
+        return Query(spark, workspace, tmp_path, IcebergSink(type="iceberg", **target, **sink))
+
+    return make
+
+
+def test_append_has_a_repeated_batch_once(query: Callable[..., Query]) -> None:
+    appended = query(time_column="at", partition_by=("day(at)",))
+    appended.put(("a", 1, 1), ("a", 1, 1))
+    appended.put(("b", 1, 2))
+    appended.forget_the_last_end()
+    appended.run()
+    assert appended.table() == {("a", 1, 1): 2, ("b", 1, 2): 1}
+    appended.run("another-checkpoint")
+    assert appended.table() == {("a", 1, 1): 4, ("b", 1, 2): 2}
+
+
+def test_upsert_keeps_one_row_a_key_and_the_newest(query: Callable[..., Query]) -> None:
+    merged = query(mode="upsert", key=("user",), version="version")
+    merged.put(("a", 1, 1), ("a", 3, 3), ("b", 1, 1))
+    merged.put(("a", 2, 2), ("b", 2, 2), ("c", 1, 1))
+    merged.forget_the_last_end()
+    merged.run()
+    assert merged.table() == {("a", 3, 3): 1, ("b", 2, 2): 1, ("c", 1, 1): 1}
+
+
+def test_two_rows_of_a_key_in_a_batch_need_a_version(query: Callable[..., Query]) -> None:
+    merged = query(mode="upsert", key=("user",))
+    merged.put(("a", 1, 1), ("b", 1, 1))
+    with pytest.raises(Terminal, match=r"batch 1 has 2 rows of the key user=a\n.*sink.version"):
+        merged.put(("a", 1, 1), ("a", 2, 2))
+    assert merged.table() == {("a", 1, 1): 1, ("b", 1, 1): 1}
+
+
+def test_json_lines_has_a_repeated_batch_once_and_a_second_query_beside(
+    query: Callable[..., Query], tmp_path: Path
+) -> None:
+    lines = query(path=str(tmp_path / "out"))
+    lines.put(("a", 1, 1))
+    lines.put(("b", 1, 2))
+    lines.forget_the_last_end()
+    lines.run()
+    files = sorted((tmp_path / "out").glob("*"))
+    written = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert [row["user"] for row in written] == ["a", "b"]
+    assert written[0]["at"] == "2026-03-01T00:00:00.000000Z"
+    lines.run("another-checkpoint")
+    assert len(list((tmp_path / "out").glob("*"))) == 2 * len(files)
+
+
+@pytest.mark.parametrize(
+    ("sink", "told"),
+    [
+        ({"time_column": "att"}, r"sink.time_column is att, and .*no such column\n.*\"at\""),
+        ({"time_column": "user"}, "a column of type string"),
+        ({"mode": "upsert", "key": ("usr",)}, "sink.key is usr"),
+        ({"mode": "upsert", "key": ("user",), "version": "v"}, "sink.version is v"),
+    ],
+)
+def test_a_column_that_the_result_has_not_is_told_before_anything_runs(
+    query: Callable[..., Query], sink: dict[str, Any], told: str
+) -> None:
+    (one := query(**sink)).folder.joinpath("in").mkdir()
+    with pytest.raises(Terminal, match=told):
+        one.run()
+
+
+def test_a_table_of_other_columns_is_told(query: Callable[..., Query], spark: SparkSession) -> None:
+    one = query()
+    assert isinstance(one.sink, IcebergSink)
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.sinks")
+    spark.sql(f"CREATE TABLE {one.sink.identifier} (user string, events string) USING iceberg")
+    with pytest.raises(
+        Terminal, match="at is not there, the result has timestamp; events is string"
+    ):
+        one.put(("a", 1, 1))
