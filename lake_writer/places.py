@@ -26,14 +26,14 @@ class OffsetsGone(Terminal):
         )
 
 
-class TopicMadeAnew(Terminal):
+class TopicTooShort(Terminal):
     """A topic that ends before what the table has of it."""
 
     def __init__(self, places: str) -> None:
         super().__init__(
             f"the table holds offsets that the topic does not have: {places}",
-            "the topic was deleted and made again, or this is another cluster: give the writer of"
-            " the new topic a new name",
+            "the topic was deleted and made again, or lost its newest records, or this is another"
+            " cluster: give the writer of the new topic a new name",
         )
 
 
@@ -61,7 +61,7 @@ def require_held(topic: str, places: Mapping[int, int], held: Mapping[int, range
         if number not in held or place > held[number].stop
     ]
     if beyond:
-        raise TopicMadeAnew("; ".join(beyond))
+        raise TopicTooShort("; ".join(beyond))
 
 
 def gaps(starts: Mapping[int, int], held: Mapping[int, range]) -> dict[int, range]:

@@ -18,7 +18,7 @@ from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader
 from headrace.kafka.spark import read_topics
-from headrace.landing.commits import Batch, TableCommits
+from headrace.landing.commits import Batch, TableCommits, TopicMadeAnew
 from headrace.landing.completeness import Ends
 from headrace.landing.marks import Identity
 from headrace.locks import hold
@@ -73,6 +73,7 @@ class LakeWriter:
         )
         self._following = Following(workspace, table, self._load)
         self._starts: dict[int, int] = {}
+        self._topic_id = ""
         self._record_bytes: float = ASSUMED_BYTES
         self._landed = Landed()
         # One of them works on the table: a batch, or what goes on between batches.
@@ -129,7 +130,8 @@ class LakeWriter:
 
     def _resume(self) -> None:
         """Begin where the table ends; a checkpoint that is left over has no say in it."""
-        mark = self._commits.resume()
+        self._topic_id = self._kafka.topic_id(self._config.source.topic)
+        mark = self._commits.resume(self._topic_id)
         held = self._see_ends()
         source = self._config.source
         marked = {} if mark is None else mark.next_offsets
@@ -151,6 +153,8 @@ class LakeWriter:
             self._land_alone(batch, batch_id)
 
     def _land_alone(self, batch: DataFrame, batch_id: int) -> None:
+        if self._kafka.topic_id(self._config.source.topic) != self._topic_id:
+            raise TopicMadeAnew(self._config.source.topic, self._config.table.identifier)
         held = self._see_ends()
         require_held(self._config.source.topic, self._starts, held)
         # A partition that is new since the start is read from its beginning.

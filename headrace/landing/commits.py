@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -52,6 +52,17 @@ class LostRace(Terminal):
         )
 
 
+class TopicMadeAnew(Terminal):
+    """A topic of the same name that is not the one whose records the table holds."""
+
+    def __init__(self, topic: str, table: str) -> None:
+        super().__init__(
+            f"topic {topic} was deleted and made anew: the offsets that {table} holds are of the"
+            " one before, and not the same records",
+            "to land the new topic as well, give its writer a new name",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Files that are written and in no table, and up to where they take each partition.
@@ -84,8 +95,12 @@ class TableCommits:
         self._mark: Mark | None = None
         self.completeness = Completeness()
 
-    def resume(self) -> Mark | None:
-        """Read from the table where the writer goes on; None where it has landed nothing."""
+    def resume(self, topic_id: str = "") -> Mark | None:
+        """Read from the table where the writer goes on; None where it has landed nothing.
+
+        TopicMadeAnew where what it has landed is of a topic of another id.
+        """
+        self._identity = replace(self._identity, topic_id=topic_id)
         table = self._load_table()
         self._mark = self._standing(table)
         if self._mark is not None and self._mark.identity.topic != self._identity.topic:
@@ -94,6 +109,9 @@ class TableCommits:
                 f" and now its file says {self._identity.topic}",
                 "its offsets mean nothing there: give the writer of the other topic a new name",
             )
+        landed = "" if self._mark is None else self._mark.identity.topic_id
+        if topic_id and landed and topic_id != landed:
+            raise TopicMadeAnew(self._identity.topic, self._table)
         said = table.properties.get(completeness_property(self._identity.writer))
         self.completeness = Completeness.from_json(said)
         return self._mark

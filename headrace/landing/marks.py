@@ -30,13 +30,17 @@ def mark_property(writer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who lands what: a config's name and its topic, and the process that works for it."""
+    """Who lands what: a config's name and its topic, and the process that works for it.
+
+    `topic_id` is the cluster's own: a topic that is made anew has another. Empty, it is not known.
+    """
 
     writer: str
     topic: str
     host: str
     pid: int
     started: str
+    topic_id: str = ""
 
     @classmethod
     def of_this_process(cls, writer: str, topic: str) -> Identity:
@@ -76,9 +80,12 @@ class Mark:
             str(partition): [span.since, span.start, span.next]
             for partition, span in sorted(self.spans.items())
         }
+        who = asdict(self.identity)
+        if not self.identity.topic_id:
+            del who["topic_id"]
         said = {
             "v": VERSION,
-            **asdict(self.identity),
+            **who,
             "snapshot": self.snapshot,
             "offsets": spans,
         }
@@ -90,6 +97,7 @@ class Mark:
         try:
             said: dict[str, Any] = json.loads(text)
             version = said["v"]
+            said.setdefault("topic_id", "")
             identity = Identity(**{name: said[name] for name in Identity.__slots__})
             spans = {int(number): Span(*span) for number, span in said["offsets"].items()}
             mark = cls(identity, said["snapshot"], spans)

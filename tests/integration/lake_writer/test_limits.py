@@ -12,6 +12,7 @@ from headrace.embedded.process import wait_until
 from headrace.errors import Terminal
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import Record
+from headrace.landing.commits import TopicMadeAnew
 from headrace.landing.marks import SUMMARY, Mark
 from lake_writer.audit import audit
 from lake_writer.places import OffsetsGone
@@ -151,11 +152,14 @@ def test_a_topic_that_is_made_anew_under_a_running_writer(
             kafka.delete_topic(name)
             assert wait_until(lambda: name not in kafka.topics(), LIMIT_S)
             pipelines.make_topic(name)
-            pipelines.send(name, map(event, range(3)))
+            # As many as before: by its offsets alone nobody would know.
+            pipelines.send(name, map(event, range(20)))
             assert wait_until(running.ended, LIMIT_S)
 
+    anew = f"topic {name} was deleted and made anew"
     # Or it looks just while there is no such topic.
-    said = f"{name}-0 up to 9, where the topic ends at|no topic {name}"
-    with pytest.raises(Terminal, match=said):
+    with pytest.raises(Terminal, match=f"{anew}|no topic {name}"):
         run()
+    with pytest.raises(TopicMadeAnew, match=anew):
+        pipelines.land(spark, path)
     assert len(places(load())) == 10

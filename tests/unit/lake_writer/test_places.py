@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lake_writer.places import OffsetsGone, TopicMadeAnew, gaps, starting_places
+from lake_writer.places import OffsetsGone, TopicTooShort, gaps, starting_places
 
 HELD = {0: range(5, 20), 1: range(3)}
 
@@ -31,5 +31,5 @@ def test_what_retention_took_is_named() -> None:
 
 def test_a_topic_that_was_made_anew_is_told_from_the_old_one() -> None:
     said = "t-0 up to 30, where the topic ends at 20; t-7, a partition that is not there"
-    with pytest.raises(TopicMadeAnew, match=said):
+    with pytest.raises(TopicTooShort, match=said):
         starting_places("t", {0: 31, 7: 1}, HELD, "earliest")

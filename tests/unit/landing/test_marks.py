@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from headrace.errors import Terminal
 from headrace.landing.marks import Identity, Mark, Span, Told, following, standing
 
+KNOWN = Identity("w", "topic", "host", 7, "2026-03-01T00:00:00.000Z", "an-id")
 ME = Identity("w", "topic", "host", 7, "2026-03-01T00:00:00.000Z")
 
 offsets = st.integers(0, 2**63 - 1)
 spans = st.builds(Span, offsets, offsets, offsets)
-marks = st.builds(Mark, st.just(ME), offsets, st.dictionaries(st.integers(0, 2**31 - 1), spans))
+marks = st.builds(
+    Mark, st.sampled_from([ME, KNOWN]), offsets, st.dictionaries(st.integers(0, 2**31 - 1), spans)
+)
 
 
 @given(marks)
