@@ -159,7 +159,7 @@ class TableReader:
         names = [field.name for field in wanted.fields]
         span = self.period.span_us(unit.window_us)
         for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=names):
-            kept = batch.filter(self._mask(batch, span))
+            kept = _those(batch, self._mask(batch, span))
             if kept.num_rows:
                 yield kept.select(names)
 
@@ -169,7 +169,7 @@ class TableReader:
         named = [*columns, REGION] if self.regions else list(columns)
         span = self.period.span_us(None)
         for batch in opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=named):
-            yield batch.filter(self._mask(batch, span))
+            yield _those(batch, self._mask(batch, span))
 
     def _mask(self, batch: pa.RecordBatch, span: tuple[int, int]) -> pa.BooleanArray:
         mask = inside(times_of(batch, self.time_column), span)
@@ -193,3 +193,8 @@ class TableReader:
                 f" and lists or maps of records ({', '.join(held)}), which cannot be read exactly",
                 "compact the table first, so that its files are the table's as they stand",
             )
+
+
+def _those(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
+    # Most batches lie in the period as a whole, and a filter would copy them.
+    return batch if mask.true_count == batch.num_rows else batch.filter(mask)
