@@ -39,7 +39,10 @@ def test_the_examples_of_the_documentation_fit() -> None:
     documentation = (FOLDER.parents[2] / "docs/files.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", documentation, re.DOTALL)
     wholes = [YAML(typ="safe", pure=True).load(one) for one in blocks]
-    parts = {key: value for whole in wholes for key, value in whole.items()}
+    for whole in (one for one in wholes if "kind" in one):
+        schema = MODELS[whole["kind"]].model_json_schema()
+        assert list(_misfits(whole, schema, schema["$defs"], "")) == []
+    parts = {key: value for one in wholes if "kind" not in one for key, value in one.items()}
     assert {"clusters", "hygiene", "overrides"} <= set(parts)
     examples = {"headrace": [key for key in parts if key not in {"hygiene", "overrides"}]}
     examples |= {"stream": ["hygiene", "overrides"]}
