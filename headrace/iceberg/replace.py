@@ -77,8 +77,12 @@ def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
     removed: dict[str, JavaObject] = {}
     snapshot = table.snapshot(wanted.branch)
     while snapshot.snapshotId() != fork_id:
-        added |= {str(one.location()): one for one in snapshot.addedDataFiles(table.io())}
-        removed |= {str(one.location()): one for one in snapshot.removedDataFiles(table.io())}
+        added |= {
+            str(one.location()): one for one in snapshot.addedDataFiles(table.io()).iterator()
+        }
+        removed |= {
+            str(one.location()): one for one in snapshot.removedDataFiles(table.io()).iterator()
+        }
         if not snapshot.addedDeleteFiles(table.io()).iterator().hasNext():
             snapshot = table.snapshot(snapshot.parentId())
             continue
