@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill.asked import Asked, understood
+from backfill.period import Period, parse_period
+from headrace.config.load import load_workspace
+from headrace.contract import INGESTION_TS
+from headrace.errors import UsageError
+from tests.unit.config.workspaces import SOUND, Files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOUR_US = 3_600_000_000
+DAY = parse_period("2026-03-01", "2026-03-02")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    made = Files(tmp_path)
+    for name, text in SOUND.items():
+        made.write(name, text)
+    return made
+
+
+def asked(files: Files, warmup: str | None, cooldown: str | None, *, table: bool = False) -> Asked:
+    return Asked(
+        app_path=None if table else files.root / "apps/rmi.yaml",
+        tables=("lake.playback.starts",) if table else (),
+        start="2026-03-01",
+        end="2026-03-02",
+        regions="",
+        threshold=None,
+        order=None,
+        rate_limit=None,
+        time_column=INGESTION_TS,
+        scan=False,
+        warmup=warmup,
+        cooldown=cooldown,
+    )
+
+
+def test_more_is_read_than_is_emitted(files: Files) -> None:
+    files.spoil("apps/rmi.yaml", "mode: append}", "mode: append, time_column: shown_at}")
+    workspace = load_workspace(files.root)
+    _, request = understood(asked(files, "2h", "1h"), workspace)
+    assert request.period == Period(DAY.start_us - 2 * HOUR_US, DAY.end_us_exclusive + HOUR_US)
+    assert request.emitted == DAY
+    _, request = understood(asked(files, None, None), workspace)
+    assert request.period == request.emitted == DAY
+
+
+def test_a_warm_up_needs_to_know_when_a_row_belongs(files: Files) -> None:
+    workspace = load_workspace(files.root)
+    with pytest.raises(UsageError, match=r"(?s)nothing says when.*sink.time_column"):
+        understood(asked(files, "2h", None), workspace)
+    with pytest.raises(UsageError, match=r"(?s)nothing says when.*-c APP.yaml"):
+        understood(asked(files, None, "1h", table=True), workspace)
+    with pytest.raises(UsageError, match="--cooldown soon"):
+        understood(asked(files, None, "soon"), workspace)
+    _, request = understood(asked(files, None, None), workspace)
+    assert request.emitted is None

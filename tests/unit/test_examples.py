@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from examples.playback.apps.session_timers import GAP_US, Session, merged
+from examples.playback.generate import Wanted, generate
+
+TIMES = st.lists(st.integers(0, 40 * GAP_US), max_size=30)
+
+
+def one(at: int) -> Session:
+    return (at, at + GAP_US, 1, 5)
+
+
+@given(TIMES, st.randoms())
+def test_sessions_end_where_a_gap_begins_in_whatever_order_events_come(
+    times: list[int], chance: object
+) -> None:
+    # The oracle: go through the times in order, and begin anew after a gap.
+    expected: list[list[int]] = []
+    for at in sorted(times):
+        if expected and at - expected[-1][-1] <= GAP_US:
+            expected[-1].append(at)
+        else:
+            expected.append([at])
+    chance.shuffle(times)  # type: ignore[attr-defined]  # hypothesis' Random
+    sessions: list[Session] = []
+    for at in times:
+        sessions = merged([*sessions, one(at)])
+    assert sessions == [(some[0], some[-1] + GAP_US, len(some), 5 * len(some)) for some in expected]
+    assert all(left[1] < right[0] for left, right in pairwise(sessions))
+
+
+def test_what_is_generated_is_late_within_its_bound_and_skewed() -> None:
+    made = generate(Wanted(hours=1, plays_per_hour=300))
+    plays, shown = made["playback"][:-1], made["impressions"][:-1]
+    assert len(shown) == 10 * len(plays) == 3000
+    late_ms = [one["timestamp"] - one["value"]["event_ts"] for one in plays + shown]
+    assert 60_000 < max(late_ms) < 8 * 60_000
+    assert {one["headers"]["region"] for one in plays} == {"us-east-1", "eu-west-1"}
+    by_user = [sum(one["key"] == f"u{n}" for one in plays) for n in (1, 50)]
+    assert by_user[0] > 20 * by_user[1]
+    assert generate(Wanted(hours=1, plays_per_hour=300)) == made
