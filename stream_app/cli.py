@@ -34,7 +34,8 @@ def run_app(
     """Run an application on the sources that its file selects, until Ctrl-C.
 
     The very same file runs over the past with `backfill replay -c APP.yaml`: there each dynamic
-    source reads its candidate of type iceberg.
+    source reads its candidate of type iceberg. A source of type hybrid begins with its table and
+    goes on live. docs/applications.md has all of it.
     """
     from headrace.config.load import load_app, load_workspace
     from headrace.log import configure_logging

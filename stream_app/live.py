@@ -6,20 +6,22 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
+from backfill.asked import smallest_threshold
 from headrace.application.live import live_stream
 from headrace.application.live_source import turned_away_folder
 from headrace.application.select import selected
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, bound_ahead, result_of, with_watermarks
 from headrace.application.turned_away import counted
-from headrace.config.app import IcebergSource
+from headrace.config.app import HybridSource, IcebergSource, KafkaTopics
 from headrace.errors import UsageError
 from headrace.locks import hold
 from headrace.streaming import finish
+from stream_app.hybrid import hybrid_streams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +29,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.config.app import KafkaTopics
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
     from headrace.signals import Drain
 
 log = structlog.get_logger(__name__)
+Live: TypeAlias = KafkaTopics | HybridSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ class Ran:
     turned_away: Mapping[str, int]
 
 
-def live_sources(app: LoadedApp, choices: Mapping[str, str]) -> dict[str, KafkaTopics]:
+def live_sources(app: LoadedApp, choices: Mapping[str, str]) -> dict[str, Live]:
     """Return the topics that each source reads, or say why one cannot be read live."""
-    live: dict[str, KafkaTopics] = {}
+    live: dict[str, Live] = {}
     for name, source in selected(app.config, choices).items():
         if isinstance(source, IcebergSource):
             raise UsageError(
@@ -64,7 +66,7 @@ def run_live(  # noqa: PLR0913 - a run is made of these
     app: LoadedApp,
     workspace: Workspace,
     spark: SparkSession,
-    live: Mapping[str, KafkaTopics],
+    live: Mapping[str, Live],
     drain: Drain,
     *,
     once: bool,
@@ -74,12 +76,16 @@ def run_live(  # noqa: PLR0913 - a run is made of these
     with hold(state / "lock", f"application {app.config.name}", "stop that one first"):
         checkpoint = state / "checkpoint"
         refuse_other_sources(checkpoint, {name: _name_of(app, one) for name, one in live.items()})
-        marked = _frames(app, workspace, spark, live, once=once)
+        fresh = not any((checkpoint / "offsets").glob("[0-9]*"))
+        marked = _frames(app, workspace, spark, live, once=once, fresh=fresh)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
         query = start(result, app.config.sink, workspace, app.config.name, checkpoint, once=False)
         rows = finish(query, app.config.name, drain, until_no_data=once)
-        readers = (_name_of(app, source) for source in live.values())
+        readers = (
+            source.live if isinstance(source, HybridSource) else _name_of(app, source)
+            for source in live.values()
+        )
         folders = (turned_away_folder(workspace.state_dir, app, one) for one in readers)
         return Ran(rows, sum(map(counted, folders), Counter()))
 
@@ -101,14 +107,16 @@ def refuse_other_sources(checkpoint: Path, reads: Mapping[str, str]) -> None:
             )
 
 
-def _frames(
+def _frames(  # noqa: PLR0913 - as above
     app: LoadedApp,
     workspace: Workspace,
     spark: SparkSession,
-    live: Mapping[str, KafkaTopics],
+    live: Mapping[str, Live],
     *,
     once: bool,
+    fresh: bool,
 ) -> dict[str, DataFrame]:
+    hybrids = {name: one for name, one in live.items() if isinstance(one, HybridSource)}
     frames = {
         name: live_stream(
             spark,
@@ -117,12 +125,17 @@ def _frames(
             _name_of(app, source),
             ahead=bound_ahead(app, name),
             once=once,
+            fresh=fresh,
         )
         for name, source in live.items()
+        if name not in hybrids
     }
-    return with_watermarks(app, frames, timedelta(0))
+    past = hybrid_streams(spark, workspace, app, hybrids, once=once, fresh=fresh)
+    widened = smallest_threshold(app) if past else timedelta(0)
+    # A record of the history may come by the threshold later than it came live.
+    return with_watermarks(app, frames, timedelta(0)) | with_watermarks(app, past, widened)
 
 
-def _name_of(app: LoadedApp, source: KafkaTopics) -> str:
+def _name_of(app: LoadedApp, source: Live) -> str:
     """Return the name that the file gives to a source."""
     return next(name for name, one in app.config.sources.items() if one is source)

@@ -27,19 +27,27 @@ def live_stream(  # noqa: PLR0913 - a source, and how it is to be read
     *,
     ahead: Ahead | None = None,
     once: bool = False,
+    fresh: bool = False,
 ) -> DataFrame:
     """Return the records of a source's topics; a bad one is turned away as its hygiene says.
 
     With `ahead`, so is one whose own time is too far ahead. With `once` the stream has an end:
-    what the topics hold now.
+    what the topics hold now. `fresh` says that the query's checkpoint has no batch yet: then its
+    first one is of a bounded size, too.
     """
-    options = live_options(workspace, app, name, ahead=ahead, once=once)
+    options = live_options(workspace, app, name, ahead=ahead, once=once, fresh=fresh)
     spark.dataSource.register(LiveSource)
     return spark.readStream.format(NAME).options(**options).load()
 
 
-def live_options(
-    workspace: Workspace, app: LoadedApp, name: str, *, ahead: Ahead | None, once: bool
+def live_options(  # noqa: PLR0913 - as above
+    workspace: Workspace,
+    app: LoadedApp,
+    name: str,
+    *,
+    ahead: Ahead | None,
+    once: bool,
+    fresh: bool,
 ) -> dict[str, str]:
     """Return what tells Spark's processes which topics to read, and how."""
     source = topics_of(app, name)
@@ -52,6 +60,7 @@ def live_options(
         "app": str(app.path),
         "source": name,
         "schema": json.dumps(to_avro(schema)),
+        "fresh": "true" if fresh else "false",
     }
     if ahead is not None:
         options["ahead"] = ahead.to_json()

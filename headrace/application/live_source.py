@@ -30,7 +30,7 @@ from headrace.application.places import (
 from headrace.config.app import KafkaTopics
 from headrace.config.load import load_app, load_workspace
 from headrace.contract import with_metadata
-from headrace.errors import HeadraceError, Terminal
+from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.groups import GroupPlace
 from headrace.records.ahead import Ahead
@@ -53,13 +53,15 @@ NAME: Final = "headrace_live"
 MOST_RECORDS: Final = 1_000_000
 # Spark asks ten times a second where the topics end; Kafka is asked this often.
 ASK_EVERY_S: Final = 0.5
+# Brokers may be away for so long before a query ends of it.
+PATIENCE_S: Final = 300.0
 
 
 class LiveSource(DataSource):
     """`spark.readStream.format("headrace_live")`, as `headrace.application.live` opens it.
 
     The options are `workspace`, `app` (a path), `source` (whose name in that file), `schema`
-    (Avro), `ahead` (as `records.ahead` has it) where there is a bound, and `until` (places as
+    (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `records.ahead` has it) where there is a bound, and `until` (places as
     JSON) where it is to end by itself.
     """
 
@@ -96,6 +98,7 @@ def live_reader(options: Mapping[str, str]) -> LiveReader:
         workspace.cluster(source.cluster),
         source.starting_offsets,
         None if until is None else from_json(json.loads(until)),
+        fresh=options.get("fresh") == "true",
     )
 
 
@@ -127,12 +130,20 @@ class LiveReader(DataSourceStreamReader):
     """The topics of one source, batch by batch."""
 
     def __init__(
-        self, plan: LivePlan, cluster: Cluster, starting_offsets: str, until: Places | None
+        self,
+        plan: LivePlan,
+        cluster: Cluster,
+        starting_offsets: str,
+        until: Places | None,
+        *,
+        fresh: bool,
     ) -> None:
         self._plan = plan
         self._cluster = cluster
         self._starting_offsets = starting_offsets
         self._until = until
+        self._fresh = fresh
+        self._begin: Places | None = None
         self._at: Places | None = None
         self._seen: Places = {}
         self._asked_at_s = float("-inf")
@@ -141,13 +152,7 @@ class LiveReader(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return where the very first start begins."""
-        held = self._held()
-        earliest = self._starting_offsets == "earliest"
-        self._at = {
-            topic: {number: span.start if earliest else span.stop for number, span in of.items()}
-            for topic, of in held.items()
-        }
-        return to_json(self._at)
+        return to_json(self._beginning())
 
     def latestOffset(  # noqa: N802 - Spark's name
         self,
@@ -155,9 +160,16 @@ class LiveReader(DataSourceStreamReader):
         limit: object = None,  # noqa: ARG002 - Spark 4.2 gives both, Spark 4.1 none
     ) -> dict[str, Any]:
         """Return the end of the next batch, of a bounded size; where nothing is new, of the last."""
-        at = self._at if start is None else from_json(start)
+        # Spark asks for the first batch's end before it asks for its beginning.
+        own = self._beginning() if self._at is None and self._fresh else self._at
+        at = own if start is None else from_json(start)
         if time.monotonic() - self._asked_at_s >= ASK_EVERY_S:
-            held = self._held()
+            try:
+                held = self._held()
+            except Transient:
+                if at is None or not self._is_patient:
+                    raise
+                return to_json(at)
             self._asked_at_s = time.monotonic()
             refuse_what_is_gone(self._plan.reader, at or {}, held)
             ends = {
@@ -196,6 +208,22 @@ class LiveReader(DataSourceStreamReader):
     def __getstate__(self) -> dict[str, Any]:
         # Connections stay where they are.
         return {**self.__dict__, "_kafka": None, "_group": None}
+
+    @property
+    def _is_patient(self) -> bool:
+        """Whether brokers that do not answer are waited for; what is to end by itself does not."""
+        return self._until is None and time.monotonic() - self._asked_at_s < PATIENCE_S
+
+    def _beginning(self) -> Places:
+        if self._begin is None:
+            earliest = self._starting_offsets == "earliest"
+            self._begin = {
+                topic: {
+                    number: span.start if earliest else span.stop for number, span in of.items()
+                }
+                for topic, of in self._held().items()
+            }
+        return self._begin
 
     def _held(self) -> dict[str, dict[int, range]]:
         if self._kafka is None:

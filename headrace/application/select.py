@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.config.app import DynamicSource, IcebergSource, KafkaTopics
+from headrace.config.app import DynamicSource, HybridSource, IcebergSource, KafkaTopics
 from headrace.config.problems import did_you_mean
 from headrace.errors import UsageError
 
@@ -14,18 +14,21 @@ if TYPE_CHECKING:
 
     from headrace.config.app import App
 
-Concrete: TypeAlias = KafkaTopics | IcebergSource
+Concrete: TypeAlias = KafkaTopics | IcebergSource | HybridSource
 
 
 def names_for_the_transform(app: App) -> list[str]:
-    """Return the sources that the transform knows: all that are nobody's candidate."""
-    candidates = {
-        name
-        for source in app.sources.values()
-        if isinstance(source, DynamicSource)
-        for name in source.candidates
-    }
-    return [name for name in app.sources if name not in candidates]
+    """Return the sources that the transform knows: all that are nobody's candidate or half."""
+    parts: set[str] = set()
+    for source in app.sources.values():
+        match source:
+            case DynamicSource():
+                parts.update(source.candidates)
+            case HybridSource():
+                parts.update((source.past, source.live))
+            case _:
+                pass
+    return [name for name in app.sources if name not in parts]
 
 
 def selected(app: App, choices: Mapping[str, str]) -> dict[str, Concrete]:
@@ -61,6 +64,8 @@ def of_kafka(app: App, name: str) -> tuple[str, KafkaTopics]:
     source = app.sources[name]
     if isinstance(source, KafkaTopics):
         return name, source
+    if isinstance(source, HybridSource):
+        return of_kafka(app, source.live)
     if isinstance(source, DynamicSource):
         for one in dict.fromkeys((source.selected, *source.candidates)):
             with contextlib.suppress(UsageError):
@@ -81,6 +86,8 @@ def _table(app: App, name: str) -> IcebergSource | None:
     source = app.sources[name]
     if isinstance(source, IcebergSource):
         return source
+    if isinstance(source, HybridSource):
+        return _table(app, source.past)
     if isinstance(source, DynamicSource):
         # The selected one first: it may be one table of several.
         order = (source.selected, *source.candidates)

@@ -82,7 +82,17 @@ class IcebergSource(Model):
         return f"{self.catalog}.{self.database}.{self.table}"
 
 
-AppSource = Annotated[DynamicSource | KafkaTopics | IcebergSource, Field(discriminator="type")]
+class HybridSource(Model):
+    """A table's whole history, then its topics from the very next offset, as one source."""
+
+    type: Literal["hybrid"] = Field(description="hybrid")
+    past: KeyName = Field(description="A source of type iceberg: where it begins.")
+    live: KeyName = Field(description="A source of type kafka: what the table is landed from.")
+
+
+AppSource = Annotated[
+    DynamicSource | KafkaTopics | IcebergSource | HybridSource, Field(discriminator="type")
+]
 
 
 class Transform(Model):

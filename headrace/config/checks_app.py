@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.config.checks_app_sink import check_app_sink
-from headrace.config.checks_candidates import check_candidates
+from headrace.config.checks_candidates import check_candidates, check_halves
 from headrace.config.checks_functions import check_functions
 from headrace.config.checks_hygiene import check_required
 from headrace.config.checks_kafka import check_registry, check_source, columns_of
@@ -39,6 +39,8 @@ def check_app(sheet: Sheet) -> dict[str, Record]:
             sheet.check_catalog(*path, "catalog")
         elif kind == "dynamic":
             _check_dynamic(sheet, path)
+        elif kind == "hybrid":
+            check_halves(sheet, path)
     _check_cycles(sheet)
     check_candidates(sheet, schemas)
     _check_transform(sheet)

@@ -10,7 +10,7 @@ from headrace.schema.spark import to_spark
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from headrace.config.document import Document
+    from headrace.config.document import Document, KeyPath
     from headrace.config.kinds import Examined
     from headrace.config.sheet import Sheet
     from headrace.schema.model import Record
@@ -22,6 +22,22 @@ _MOST_NAMED = 5
 def check_candidates(sheet: Sheet, schemas: Mapping[str, Record]) -> None:
     """Report candidates of this file whose schemas differ."""
     _report(sheet.document, schemas)
+
+
+def check_halves(sheet: Sheet, path: KeyPath) -> None:
+    """Report halves of a hybrid source that are not a table and topics."""
+    names = sheet.mapping("sources")
+    for half, wanted in (("past", "iceberg"), ("live", "kafka")):
+        name = sheet.text(*path, half)
+        if name is None:
+            continue
+        if name not in names:
+            sheet.unknown((*path, half), f"no source is named {sheet.shown(*path, half)}", names)
+        elif sheet.text("sources", name, "type") != wanted:
+            fitting = [one for one in names if sheet.text("sources", one, "type") == wanted]
+            message = f"{half} is a source of type {wanted}, and {sheet.shown(*path, half)} is none"
+            advice = f"of that type: {', '.join(fitting)}" if fitting else "add one under sources:"
+            sheet.report((*path, half), message, advice)
 
 
 def check_landed(files: Sequence[Examined]) -> None:

@@ -64,6 +64,9 @@ def _behind(sheet: Sheet, name: str, seen: set[str]) -> Iterator[str]:
         return
     seen.add(name)
     yield name
+    half = sheet.text("sources", name, "live")
+    if half is not None:
+        yield half
     for number, _ in enumerate(sheet.items("sources", name, "candidates")):
         candidate = sheet.text("sources", name, "candidates", number)
         if candidate is not None:

@@ -11,6 +11,8 @@ from tests.end_to_end.commands import BIN, run
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headrace.embedded.broker import Broker
+
 
 def test_a_new_workspace_is_valid_and_its_tests_pass(tmp_path: Path) -> None:
     made = run("headrace", "init", "new", cwd=tmp_path)
@@ -28,6 +30,24 @@ def test_a_new_workspace_is_valid_and_its_tests_pass(tmp_path: Path) -> None:
     )
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert "5 passed" in tested.stdout
+
+
+def test_its_applications_run_on_a_broker(tmp_path: Path, broker: Broker) -> None:
+    home, kafka = tmp_path / "new", broker.bootstrap_servers
+    run("headrace", "init", "new", cwd=tmp_path)
+    sent = run(
+        "headrace", "produce", "records/starts.jsonl", "--envelope", "--cluster", "consumer",
+        "--topic", "playback_starts", cwd=home, KAFKA=kafka,
+    )  # fmt: skip
+    assert sent.returncode == 0, sent.stderr
+    starts = len((home / "records" / "starts.jsonl").read_text().splitlines())
+    app = ("run", "-c", "apps/starts_by_daypart.yaml", "--once")
+    ran = run("headrace", *app, cwd=home, KAFKA=kafka)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == f"application starts_by_daypart\n  rows read {starts}\n"
+    again = run("headrace", *app, "--select", "starts=live-start", cwd=home, KAFKA=kafka)
+    assert again.returncode == 2
+    assert 'did you mean "live-starts"?' in again.stderr
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

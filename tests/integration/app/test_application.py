@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from backfill.certificate import Certificate
     from headrace.config.load import LoadedApp
@@ -217,12 +217,17 @@ def test_a_table_is_not_read_live_and_a_topic_alone_cannot_be_replayed(stage: St
         tables_of(only_live)
 
 
+def shape(frame: DataFrame) -> list[tuple[str, str, bool]]:
+    return [(one.name, one.dataType.simpleString(), one.nullable) for one in frame.schema.fields]
+
+
 def test_a_program_of_its_own_opens_the_same_sources(stage: Stage) -> None:
     app = stage.app({"sql": BY_MINUTE})
     live = open_source(stage.spark, app.path, once=True)
     period = ("2020-01-01", "2100-01-01")
     past = open_source(stage.spark, str(app.path), "events", select="past", period=period)
-    assert live.schema == past.schema
+    # The watermarks' delays differ, as they should, and stand in the column's metadata.
+    assert shape(live) == shape(past)
     counts: list[Counter[int]] = []
     for frame in (live, past):
         name = f"{stage.name}_{len(counts)}"

@@ -91,3 +91,30 @@ name: landed
 source: {{type: kafka, cluster: consumer, topic: impressions, format: json, schema: schemas/other.avsc}}
 table: {{catalog: lake, database: playback, table: {table}}}
 """
+
+
+@pytest.mark.parametrize(
+    ("halves", "sentence"),
+    [
+        ("past: backfil, live: live-impressions", 'did you mean "backfill-impressions"?'),
+        ("past: live-impressions, live: live-impressions", "past is a source of type iceberg"),
+        (
+            "past: backfill-impressions, live: backfill-impressions",
+            "live is a source of type kafka",
+        ),
+    ],
+)
+def test_halves_that_are_none_are_told(tmp_path: Path, halves: str, sentence: str) -> None:
+    app = APP.replace(
+        "  live-impressions: {", f"  both: {{type: hybrid, {halves}}}\n  live-impressions: {{"
+    )
+    (problem,) = findings(tmp_path, app, AVRO).problems
+    assert sentence in str(problem)
+
+
+def test_a_hybrid_of_a_table_and_topics_is_sound(tmp_path: Path) -> None:
+    halves = "past: backfill-impressions, live: live-impressions"
+    app = APP.replace(
+        "  live-impressions: {", f"  both: {{type: hybrid, {halves}}}\n  live-impressions: {{"
+    )
+    assert findings(tmp_path, app, AVRO).problems == []

@@ -1,0 +1,81 @@
+"""Hybrid sources of an application: opened together, so that their histories stay aligned."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from backfill.request import sources_of, state_of
+from headrace.application.live import live_options
+from headrace.application.places import to_json
+from headrace.application.transform import bound_ahead
+from headrace.config.app import HybridSource, IcebergSource, KafkaTopics
+from headrace.config.checks_candidates import differences
+from headrace.contract import without_metadata
+from headrace.errors import Terminal, UsageError
+from headrace.schema.avro import stored_avro
+from headrace.schema.iceberg import from_iceberg
+from stream_app import hybrid_source
+from stream_app.hybrid_plan import Pair, hand_over
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+
+
+def hybrid_streams(  # noqa: PLR0913 - the sources of a run
+    spark: SparkSession,
+    workspace: Workspace,
+    app: LoadedApp,
+    hybrids: Mapping[str, HybridSource],
+    *,
+    once: bool,
+    fresh: bool,
+) -> dict[str, DataFrame]:
+    """Return a stream for each of them: the tables' history in aligned steps, then the topics.
+
+    `fresh` says that the query's checkpoint has no batch yet. Nothing begins where a record is neither in the table nor in the topic any more.
+    """
+    if not hybrids:
+        return {}
+    pairs = {name: _pair(app, name, source) for name, source in hybrids.items()}
+    run_id = f"hybrid-{app.config.name}"
+    handover = hand_over(workspace, pairs, run_id)
+    tables = sources_of(workspace, state_of(workspace, run_id).plan())
+    spark.dataSource.register(hybrid_source.HybridSource)
+    streams = {}
+    for name, pair in pairs.items():
+        ahead = bound_ahead(app, name)
+        options = live_options(
+            workspace, app, hybrids[name].live, ahead=ahead, once=once, fresh=fresh
+        )
+        table = tables[pair.past.identifier]
+        columns = from_iceberg(table.table.schema(), table.table.properties)
+        live = stored_avro(options["schema"], "the source's schema")
+        found = list(differences(without_metadata(columns), live, ("the table", "the topic")))
+        if found:
+            raise Terminal(
+                f"the table and the topic of {name} have different columns: {'; '.join(found)}",
+                "let them have one schema",
+            )
+        options |= {
+            "plan": str(handover.plan_file),
+            "table": pair.past.identifier,
+            "handover": json.dumps(to_json(handover.places[name])),
+        }
+        streams[name] = spark.readStream.format(hybrid_source.NAME).options(**options).load()
+    return streams
+
+
+def _pair(app: LoadedApp, name: str, source: HybridSource) -> Pair:
+    past, live = app.config.sources.get(source.past), app.config.sources.get(source.live)
+    if not isinstance(past, IcebergSource) or not isinstance(live, KafkaTopics):
+        raise UsageError(
+            f"{name} of {app.config.name} is no hybrid of a table and topics",
+            "past: a source of type iceberg; live: a source of type kafka",
+        )
+    return Pair(past, live)

@@ -1,0 +1,159 @@
+"""Where a hybrid source hands over: the table's own mark says what it has of each partition."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill import tags
+from backfill.period import parse_period
+from backfill.request import Request, plan_of, sources_of, state_of
+from headrace.application.places import from_json, to_json
+from headrace.errors import Terminal, Transient
+from headrace.iceberg.catalog import load_table
+from headrace.iceberg.history import main_line
+from headrace.kafka.cluster import KafkaCluster
+from headrace.landing.marks import SUMMARY, Told, mark_property, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pyiceberg.table import Table
+
+    from backfill.plan import Plan
+    from headrace.application.places import Places
+    from headrace.config.app import IcebergSource, KafkaTopics
+    from headrace.config.workspace import Workspace
+    from headrace.landing.marks import Mark
+
+ALL_OF_IT = ("0001-01-01", "9999-12-31")
+MICROSECONDS_PER_S = 1_000_000
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A table and the topics that it is landed from."""
+
+    past: IcebergSource
+    live: KafkaTopics
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """The plan over the tables, and the first offsets that none of them has."""
+
+    plan_file: Path
+    places: Mapping[str, Places]
+
+
+def hand_over(workspace: Workspace, pairs: Mapping[str, Pair], run_id: str) -> Handover:
+    """Return how the sources of one query go from their tables on to their topics.
+
+    It is decided once, and kept: a query that is started again goes by what was decided first. The
+    tables' snapshots are held by a tag until nobody reads them any more.
+    """
+    state = state_of(workspace, run_id)
+    kept = state.folder / "handover.json"
+    if not kept.exists():
+        plan, places = _decided(workspace, pairs)
+        for source in sources_of(workspace, plan).values():
+            tags.hold(source, run_id)
+        state.folder.mkdir(parents=True, exist_ok=True)
+        state.keep(plan)
+        temporary = kept.with_suffix(".part")
+        temporary.write_text(json.dumps({name: to_json(one) for name, one in places.items()}))
+        temporary.replace(kept)
+    said = json.loads(kept.read_text())
+    return Handover(state.plan_file, {name: from_json(one) for name, one in said.items()})
+
+
+def next_offsets(marks: Iterable[Mark], topic: str, table: str) -> dict[int, int]:
+    """Return the first offset of each partition of a topic that a table does not have."""
+    found = [mark for mark in marks if mark.identity.topic == topic]
+    if len(found) != 1:
+        who = ", ".join(mark.identity.writer for mark in found) or "no lake writer"
+        raise Terminal(
+            f"{who} says what {table} has of topic {topic}: where to go on live is not known",
+            "a hybrid source needs a table that one lake writer fills from the topic",
+        )
+    return found[0].next_offsets
+
+
+def gaps(places: Mapping[int, int], held: Mapping[int, range], topic: str) -> list[str]:
+    """Say which records are neither in the table nor in the topic any more."""
+    told = []
+    for number, span in sorted(held.items()):
+        # A partition that the writer has not seen yet is read from its beginning.
+        at = places.get(number, 0)
+        if at < span.start:
+            told.append(f"{topic}-{number} @ {at:,} to {span.start - 1:,}")
+        elif at > span.stop:
+            told.append(f"{topic}-{number} ends at {span.stop:,}, before the table does ({at:,})")
+    return told
+
+
+def _decided(workspace: Workspace, pairs: Mapping[str, Pair]) -> tuple[Plan, dict[str, Places]]:
+    """Return plan and places of one and the same state of the tables, which move on meanwhile."""
+    for _ in range(ATTEMPTS):
+        tables = {name: load_table(workspace, pair.past.identifier) for name, pair in pairs.items()}
+        places = {name: _places(workspace, name, pairs[name], tables[name]) for name in pairs}
+        plan = _plan(workspace, pairs)
+        planned = {source.name: source.snapshot_id for source in plan.sources}
+        if all(planned[pairs[name].past.identifier] == _head(tables[name]) for name in pairs):
+            return plan, places
+    raise Transient(
+        "the tables were committed to each time that their history was planned",
+        "start it again, at a quieter moment",
+    )
+
+
+def _head(table: Table) -> int | None:
+    head = table.current_snapshot()
+    return None if head is None else head.snapshot_id
+
+
+def _places(workspace: Workspace, name: str, pair: Pair, table: Table) -> Places:
+    kafka = KafkaCluster(workspace.cluster(pair.live.cluster))
+    places, told = {}, []
+    for topic in pair.live.topics:
+        held = kafka.offsets(topic)
+        following = next_offsets(_marks(table), topic, pair.past.identifier)
+        told += gaps(following, held, topic)
+        places[topic] = {number: following.get(number, span.start) for number, span in held.items()}
+    if told:
+        raise Terminal(
+            f"between the table and the topic of {name} records are missing: {'; '.join(told)}",
+            "nothing was started. Let the lake writer catch up before retention takes more, or"
+            " restore the topic; a live candidate alone begins at what is there",
+        )
+    return places
+
+
+def _marks(table: Table) -> list[Mark]:
+    prefix = mark_property("")
+    line = [
+        Told(
+            one.snapshot_id,
+            None if one.summary is None else one.summary.additional_properties.get(SUMMARY),
+        )
+        for one in main_line(table)
+    ]
+    known = [one.snapshot_id for one in table.metadata.snapshots]
+    found = [
+        standing(name.removeprefix(prefix), said, line, known)
+        for name, said in table.properties.items()
+        if name.startswith(prefix)
+    ]
+    return [mark for mark in found if mark is not None]
+
+
+def _plan(workspace: Workspace, pairs: Mapping[str, Pair]) -> Plan:
+    threshold = min(pair.past.max_misalignment_threshold for pair in pairs.values())
+    threshold_us = round(threshold.total_seconds() * MICROSECONDS_PER_S)
+    tables = tuple(pair.past.identifier for pair in pairs.values())
+    return plan_of(
+        workspace, Request(tables, parse_period(*ALL_OF_IT), (), "bounded", threshold_us)
+    )

@@ -1,0 +1,157 @@
+"""History from the lake, then live from the very next offset: each record once, in order."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from headrace.config.load import load_app
+from headrace.errors import Terminal, UsageError
+from headrace.kafka.sender import Record
+from headrace.signals import Drain
+from stream_app.live import live_sources, run_live
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from headrace.config.load import LoadedApp
+    from tests.integration.pipelines import Pipelines
+
+START_MS = 1_772_323_200_000
+PARTITIONS = 2
+LIMIT_S = 30
+
+
+def records(numbers: range) -> list[Record]:
+    """Return an event a second, spread over the partitions."""
+    return [
+        Record(
+            json.dumps({"id": n, "kind": "a", "at": START_MS + n * 1000}).encode(),
+            timestamp_ms=START_MS + n * 1000,
+            partition=n % PARTITIONS,
+        )
+        for n in numbers
+    ]
+
+
+@dataclass
+class Hybrid:
+    """A topic, landed in part, and an application that begins with the table."""
+
+    spark: SparkSession
+    pipelines: Pipelines
+    name: str
+
+    def app(self, query: str, name: str = "") -> LoadedApp:
+        live = {"type": "kafka", "cluster": "fronting", "topics": self.name, "format": "json"}
+        past = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": self.name}
+        path = self.pipelines.write(
+            f"apps/{self.name}{name}.yaml",
+            {
+                "kind": "app",
+                "name": f"{self.name}{name}",
+                "sources": {
+                    "events": {
+                        "type": "dynamic",
+                        "selected": "both",
+                        "candidates": ["both", "live"],
+                    },
+                    "both": {"type": "hybrid", "past": "past", "live": "live"},
+                    "live": {**live, "schema": f"schemas/{self.name}.avsc"},
+                    "past": {**past, "max_misalignment_threshold": "1min"},
+                },
+                "transform": {"sql": query},
+                "watermarks": {"events": {"column": "at", "delay": "10s"}},
+                "sink": {"type": "jsonl", "path": f"out/{self.name}{name}"},
+            },
+        )
+        return load_app(path, self.pipelines.workspace)
+
+    def send(self, numbers: range) -> None:
+        self.pipelines.send(self.name, records(numbers))
+
+    def land(self) -> None:
+        self.pipelines.land(self.spark, self.pipelines.table(self.name, self.name))
+
+    def run(self, app: LoadedApp, **choices: str) -> int:
+        workspace = self.pipelines.workspace
+        live = live_sources(app, choices)
+        return run_live(app, workspace, self.spark, live, Drain(), once=True).rows
+
+    def lines(self, app: LoadedApp) -> list[dict[str, int]]:
+        """Return what came out, in the order in which it did."""
+        folder = self.pipelines.workspace.root / "out" / app.config.name
+        files = sorted(folder.glob("*.json*"), key=lambda path: path.stat().st_mtime_ns)
+        return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def hybrid(spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str]) -> Hybrid:
+    name = unique("hybrid")
+    pipelines.make_topic(name, PARTITIONS)
+    return Hybrid(spark, pipelines, name)
+
+
+PLACES = "SELECT id, __metadata__.partition AS part, __metadata__.offset AS place FROM events"
+
+
+def test_each_record_once_and_in_order_over_the_hand_over(hybrid: Hybrid) -> None:
+    hybrid.send(range(300))
+    hybrid.land()
+    hybrid.send(range(300, 400))
+    app = hybrid.app(PLACES)
+    assert hybrid.run(app) == 400
+    # Landed or not, what comes later is read from the topic alone.
+    hybrid.send(range(400, 450))
+    hybrid.land()
+    hybrid.send(range(450, 500))
+    assert hybrid.run(app) == 100
+    seen = hybrid.lines(app)
+    assert Counter(one["id"] for one in seen) == dict.fromkeys(range(500), 1)
+    for number in range(PARTITIONS):
+        # In bounded order the history is in order but for the threshold; what is live, exactly.
+        live = [one["place"] for one in seen if one["part"] == number and one["id"] >= 300]
+        assert live == sorted(live)
+    with pytest.raises(UsageError, match="has begun with both for events"):
+        hybrid.run(app, events="live")
+
+
+COUNTS = """
+SELECT window.start AS minute, count(*) AS events FROM events GROUP BY window(at, '1 minute')
+"""
+
+
+def test_state_is_carried_over(hybrid: Hybrid) -> None:
+    # The hand-over is within a minute whose window is still open.
+    hybrid.send(range(330))
+    hybrid.land()
+    hybrid.send(range(330, 600))
+    app = hybrid.app(COUNTS)
+    assert hybrid.run(app) == 600
+    counted = [one["events"] for one in hybrid.lines(app)]
+    assert len(counted) >= 7
+    assert set(counted) == {60}
+
+
+def test_what_is_neither_in_the_table_nor_in_the_topic_is_told_before_anything_runs(
+    hybrid: Hybrid,
+) -> None:
+    hybrid.send(range(100))
+    hybrid.land()
+    app = hybrid.app(PLACES)
+    hybrid.send(range(100, 200))
+    cluster = hybrid.pipelines.workspace.cluster("fronting")
+    admin = AdminClient(dict(cluster.client_properties()))
+    place = TopicPartition(hybrid.name, 1, 60)
+    admin.delete_records([place])[place].result(LIMIT_S)
+    with pytest.raises(Terminal, match=rf"records are missing: {hybrid.name}-1 @ 50 to 59"):
+        hybrid.run(app)
+    assert hybrid.lines(app) == []

@@ -1,0 +1,104 @@
+"""Where a live source says that its topics end, in batches of a bounded size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.application import live_source
+from headrace.application.live_plan import LivePlan
+from headrace.application.live_source import LiveReader
+from headrace.config.hygiene import Hygiene
+from headrace.config.workspace import Cluster
+from headrace.errors import ClusterUnreachable, Terminal
+from headrace.records.raw import RAW_SCHEMA
+from headrace.records.values import Values
+
+NOWHERE = Cluster("nowhere", "127.0.0.1:1", None, {})
+
+
+class Reader(LiveReader):
+    """A reader whose topic holds what the test says; None is a cluster that does not answer."""
+
+    held: dict[int, range] | None
+
+    def __init__(
+        self, *, fresh: bool, starting: str = "earliest", until: int | None = None
+    ) -> None:
+        values = Values("v", "raw", RAW_SCHEMA, Hygiene(), None)
+        plan = LivePlan("app.live", ("t",), {}, None, values, {}, Path(), None)
+        ends = None if until is None else {"t": {0: until}}
+        super().__init__(plan, NOWHERE, starting, ends, fresh=fresh)
+
+    def _held(self) -> dict[str, dict[int, range]]:
+        if self.held is None:
+            raise ClusterUnreachable("nowhere", "127.0.0.1:1", "away")
+        return {"t": self.held}
+
+
+@pytest.fixture(autouse=True)
+def asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_source, "ASK_EVERY_S", 0.0)
+    monkeypatch.setattr(live_source, "MOST_RECORDS", 10)
+
+
+@pytest.mark.parametrize(("starting", "begin", "first"), [("earliest", 5, 15), ("latest", 40, 40)])
+def test_the_first_batch_of_all_is_bounded_too(starting: str, begin: int, first: int) -> None:
+    reader = Reader(fresh=True, starting=starting)
+    reader.held = {0: range(5, 40)}
+    # In Spark's order: the end of the first batch before its beginning.
+    assert reader.latestOffset() == {"t": {"0": first}}
+    assert reader.initialOffset() == {"t": {"0": begin}}
+
+
+def test_batches_go_on_from_the_last_one_that_spark_knows() -> None:
+    reader = Reader(fresh=False)
+    reader.held = {0: range(5, 40)}
+    reader.partitions({"t": {"0": 12}}, {"t": {"0": 22}})
+    assert reader.latestOffset() == {"t": {"0": 32}}
+    assert reader.latestOffset() == {"t": {"0": 40}}
+    assert reader.latestOffset() == {"t": {"0": 40}}
+
+
+def test_it_never_goes_back_and_never_beyond_where_it_is_to_end() -> None:
+    reader = Reader(fresh=False, until=25)
+    reader.held = {0: range(5, 40), 1: range(3)}
+    reader.partitions({"t": {}}, {"t": {"0": 22}})
+    assert reader.latestOffset() == {"t": {"0": 25}}
+    reader.partitions({"t": {"0": 22}}, {"t": {"0": 30}})
+    assert reader.latestOffset() == {"t": {"0": 30}}
+
+
+def test_a_cluster_that_is_away_for_a_while_ends_nothing() -> None:
+    reader = Reader(fresh=True)
+    reader.held = None
+    with pytest.raises(ClusterUnreachable):
+        reader.latestOffset()
+    reader.held = {0: range(8)}
+    assert reader.latestOffset() == {"t": {"0": 8}}
+    reader.held = None
+    assert reader.latestOffset() == {"t": {"0": 8}}
+    reader.held = {0: range(9)}
+    assert reader.latestOffset() == {"t": {"0": 9}}
+
+
+@pytest.mark.parametrize("until", [None, 20])
+def test_it_is_not_waited_for_without_end(
+    until: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(fresh=True, until=until)
+    reader.held = {0: range(8)}
+    reader.latestOffset()
+    reader.held = None
+    monkeypatch.setattr(live_source, "PATIENCE_S", 300.0 if until else 0.0)
+    with pytest.raises(ClusterUnreachable):
+        reader.latestOffset()
+
+
+def test_a_topic_that_was_made_anew_is_told() -> None:
+    reader = Reader(fresh=False)
+    reader.held = {0: range(5)}
+    reader.partitions({"t": {}}, {"t": {"0": 22}})
+    with pytest.raises(Terminal, match="the topic ends before that"):
+        reader.latestOffset()
