@@ -1,5 +1,5 @@
-"""Between a record's bytes and its columns.
+"""From columns to a record's bytes, where Spark writes them.
 
-Reads: values as Kafka has them. Writes: columns of the stream's schema, and bytes again.
-Promises: a value that is not what the schema says is named, never guessed at.
+Reads: columns of a result. Writes: keys and values as Kafka takes them.
+Promises: what is written is read back the same, and nothing that the schema does not say.
 """
