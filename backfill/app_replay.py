@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backfill import tags
-from backfill.asked import bounds_of, columns_of, tables_of
+from backfill.asked import bounds_of, tables_of
 from backfill.certificate import Certificate
 from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
 from backfill.measured import totals
+from backfill.narrowing import columns_of
 from backfill.pace import Rate
 from backfill.query_log import committed
 from backfill.replay import MS, counted
@@ -112,7 +113,7 @@ def _started(
     streams = Replay.by(run.workspace, plan).streams(
         spark,
         run.run_id,
-        columns=columns_of(app),
+        columns=columns_of(app, sources_of(run.workspace, plan)),
         rows_per_s=rate.per_s if isinstance(rate, Rate) else None,
         ahead=bounds_of(app),
     )

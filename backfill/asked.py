@@ -102,15 +102,6 @@ def tables_of(app: LoadedApp) -> dict[str, str]:
     return {name: source.identifier for name, source in of_the_past(app.config).items()}
 
 
-def columns_of(app: LoadedApp) -> dict[str, tuple[str, ...]]:
-    """Return the columns to read of each table; all of one that two sources read differently."""
-    found: dict[str, tuple[str, ...]] = {}
-    for source in of_the_past(app.config).values():
-        same = found.get(source.identifier, source.columns) == source.columns
-        found[source.identifier] = source.columns if same else ()
-    return found
-
-
 def bounds_of(app: LoadedApp) -> dict[str, Ahead]:
     """Return how far the records of each table may be ahead of their arrival, where that is said."""
     found: dict[str, Ahead | None] = {}

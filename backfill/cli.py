@@ -117,6 +117,7 @@ def plan(
     """
     from backfill import plan_report
     from backfill.asked import understood
+    from backfill.narrowing import narrowed
     from backfill.picture import as_svg
     from backfill.request import plan_of
     from backfill.speeds import speeds
@@ -125,12 +126,13 @@ def plan(
 
     configure_logging()
     workspace = load_workspace(workspace_dir)
-    _, request = understood(asked, workspace)
+    app, request = understood(asked, workspace)
     made = plan_of(workspace, request)
+    parts = [] if app is None else list(narrowed(made, app, workspace))
     if picture is not None:
         picture.write_text(as_svg(made), encoding="utf-8")
     report = plan_report.as_json if as_json else plan_report.as_text
-    click.echo(report(made, speeds(workspace.state_dir / "backfill")))
+    click.echo(report(made, speeds(workspace.state_dir / "backfill"), parts))
 
 
 @backfill.command()

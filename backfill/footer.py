@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -65,6 +66,17 @@ def scanned_row_groups(
             high = max(one["max"].as_py() for one in bounds)
             group = file.metadata.row_group(index)
             found.append(RowGroup(index, low, high, group.num_rows, _size(group)))
+    return found
+
+
+def bytes_by_column(metadata: pq.FileMetaData) -> dict[str, int]:
+    """Return how many bytes each of a file's outermost columns takes."""
+    found: Counter[str] = Counter()
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        for number in range(group.num_columns):
+            column = group.column(number)
+            found[column.path_in_schema.partition(".")[0]] += column.total_compressed_size
     return found
 
 

@@ -12,6 +12,7 @@ from headrace.times import format_time_us
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backfill.narrowing import Narrowed
     from backfill.plan import Plan, PlannedSource
     from backfill.planner import Step
 
@@ -21,8 +22,11 @@ SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
-def as_json(plan: Plan, speeds: Mapping[str, float]) -> str:
-    """Return the plan's figures for a machine; speeds are in rows a second, by target."""
+def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] = ()) -> str:
+    """Return the plan's figures for a machine; speeds are in rows a second, by target.
+
+    The parts are what an application reads of tables that it does not read as a whole.
+    """
     whole = {
         "period": str(plan.period),
         "order": plan.order,
@@ -33,15 +37,21 @@ def as_json(plan: Plan, speeds: Mapping[str, float]) -> str:
         "smallest_free_threshold_ms": plan.smallest_free_threshold_us / 1000,
         "estimated_s": {kind: round(plan.rows / speed, 1) for kind, speed in speeds.items()},
         "sources": [asdict(source) for source in plan.sources],
+        "read_in_part": [part._asdict() for part in parts],
     }
     return json.dumps(whole, indent=2)
 
 
-def as_text(plan: Plan, speeds: Mapping[str, float]) -> str:
+def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] = ()) -> str:
     """Return the plan's figures and picture for a person."""
     steps = "step" if len(plan.steps) == 1 else "steps"
     lines = [f"period {plan.period}", f"order {plan.order}{_promise(plan)}", ""]
     lines += [line for source in plan.sources for line in _source(source)]
+    lines += [
+        f"of {part.table} {len(part.columns)} of {part.all_columns} columns are read, about"
+        f" {size(part.size_bytes)} of {size(part.whole_bytes)}: {', '.join(part.columns)}"
+        for part in parts
+    ]
     lines += [
         "",
         (

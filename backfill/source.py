@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.types import TimestampType, TimestamptzType
 
 from backfill.cutting import Grid, runs_of_row_groups, slices_of_row_group
-from backfill.footer import NoBounds
+from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import cells, stretches
 from backfill.listing import Listed, has_deletes, listed, time_bound
 from backfill.strict import cell_us
@@ -19,7 +19,7 @@ from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyiceberg.schema import Schema
@@ -127,6 +127,21 @@ class LakeSource:
             if kept.num_rows:
                 yield kept
 
+    @property
+    def all_columns(self) -> list[str]:
+        """All columns of the table, read or not."""
+        return [field.name for field in self._schema.fields]
+
+    def with_those_always_read(self, columns: Iterable[str]) -> set[str]:
+        """Return columns and those that every replay goes by."""
+        goes_by = {METADATA, self.time_column.split(".")[0]}
+        return {*columns, *(goes_by & set(self.all_columns))}
+
+    def bytes_by_column(self, path: str) -> dict[str, int]:
+        """Return how many bytes each column takes in a data file, by its footer."""
+        with self._reader.open(path) as opened:
+            return bytes_by_column(opened.metadata)
+
     def _bounded(self, found: Sequence[Listed]) -> Iterator[Listed]:
         """Yield files with their bounds, from their footers where the manifest has none."""
         with_rows = [one for one in found if one.rows]
@@ -190,7 +205,7 @@ class LakeSource:
 
     def _selected(self, columns: Sequence[str]) -> Schema:
         """Return the columns that are asked for, and those that every replay goes by."""
-        known = [field.name for field in self._schema.fields]
+        known = self.all_columns
         unknown = [name for name in columns if name not in known]
         if unknown:
             raise UsageError(
@@ -199,8 +214,7 @@ class LakeSource:
             )
         if not columns:
             return self._schema
-        goes_by = {METADATA, self.time_column.split(".")[0]} & set(known)
-        return self._schema.select(*columns, *goes_by)
+        return self._schema.select(*self.with_those_always_read(columns))
 
 
 def _by_task(task: FileScanTask, field_id: int) -> Listed:
