@@ -15,6 +15,8 @@ WIDTH = 960
 LEFT = 70
 ROW = 12
 TOP = 48
+# Of the text, about: enough to set names side by side.
+LETTER, NAME_GAP = 7, 30
 # More steps than that are drawn several to a line: a picture is to be looked at.
 MOST_LINES = 200
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#4a5568")
@@ -30,12 +32,14 @@ def as_svg(plan: Plan) -> str:
     names = [source.name for source in plan.sources]
     per_line = -(-len(plan.steps) // MOST_LINES)
     drawn = [
-        _text(LEFT, 16, f"{len(plan.steps):,} steps, {plan.rows:,} rows, order {plan.order}"),
-        _text(LEFT, 40, format_time_us(start)),
-        _text(WIDTH - 10, 40, format_time_us(end - 1), anchor="end"),
+        _text(LEFT, 14, f"{_head(plan)}, {per_line} to a line" if per_line > 1 else _head(plan)),
+        _text(LEFT, 42, format_time_us(start)),
+        _text(WIDTH - 10, 42, format_time_us(end - 1), anchor="end"),
     ]
+    x = LEFT
     for number, name in enumerate(names):
-        drawn.append(_text(LEFT + 300 + 160 * number, 16, name, COLOURS[number % len(COLOURS)]))
+        drawn.append(_text(x, 28, f"■ {name}", COLOURS[number % len(COLOURS)]))
+        x += NAME_GAP + LETTER * len(name)
     lines = range(0, len(plan.steps), per_line)
     for line, first in enumerate(lines):
         y = TOP + line * ROW
@@ -59,6 +63,11 @@ def as_svg(plan: Plan) -> str:
                     f"<title>{escape(name)}: {rows:,} rows, {len(units):,} units</title></rect>"
                 )
     return _document(TOP + len(lines) * ROW + 10, drawn)
+
+
+def _head(plan: Plan) -> str:
+    steps = "step" if len(plan.steps) == 1 else "steps"
+    return f"{len(plan.steps):,} {steps}, {plan.rows:,} rows, order {plan.order}: the time that each holds"
 
 
 def _text(x: float, y: float, text: str, colour: str = "#1a202c", anchor: str = "start") -> str:
