@@ -17,7 +17,7 @@ import structlog
 
 from headrace.config.secret import SECRET_NAMES
 from headrace.errors import Terminal, Transient
-from headrace.iceberg.catalog import spark_catalog_settings
+from headrace.iceberg.spark_catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
 from headrace.java import java
 
@@ -133,7 +133,9 @@ def session_settings(
     master = workspace.spark.master
     local = master.startswith("local")
     on_loopback = local or "//127.0.0.1:" in master or "//localhost:" in master
-    jars = [str(jar) for jar in ensure("spark")]
+    # In a stable order: what comes first on a classpath wins.
+    further = sorted({one for held in workspace.catalogs.values() for one in jar_sets(held)})
+    jars = [str(jar) for jar_set in ("spark", *further) for jar in ensure(jar_set)]
     logging = log_file.with_name("log4j2.properties")
     logging.write_text(LOGGING, encoding="utf-8")
     settings = {

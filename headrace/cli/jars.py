@@ -19,13 +19,16 @@ def jars() -> None:
 @jars.command()
 @log_option
 def fetch() -> None:
-    """Download what is missing into the user's cache, and check all hashes."""
+    """Download what is missing into the user's cache, and check all hashes.
+
+    Jars that only some catalogs need (PostgreSQL, S3) come when Spark first starts with one.
+    """
     from headrace.jars.cache import cache_dir, ensure
-    from headrace.jars.lock import JAR_SETS
+    from headrace.jars.lock import ALWAYS
     from headrace.log import configure_logging
 
     configure_logging()
-    count = sum(len(ensure(jar_set)) for jar_set in JAR_SETS)
+    count = sum(len(ensure(jar_set)) for jar_set in ALWAYS)
     click.echo(f"{count} jars in {cache_dir()}", err=True)
 
 

@@ -84,6 +84,8 @@ def _report_value(document: Document, path: KeyPath, error: ErrorDetails) -> Non
         reason = f": {context['reason']}" if context["reason"] and not secret else ""
         advice = "" if secret else context["advice"]
         document.report(path, f"expected {context['wanted']}, got {got}{reason}", advice)
+    elif kind == "unseen":
+        document.report(path, f"expected {context['wanted']}")
     elif kind == "too_short":
         if document.get(*path):
             return  # only the good items are counted, and the bad ones are told by themselves

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from headrace.config.model import Model
 from headrace.config.scalars import KeyName, PlainText, Text
 from headrace.config.secret import Secret
+
+# What Spark's JDBC catalog has a driver for here; it knows no unix sockets.
+_SQL = re.compile(r"sqlite(\+\w+)?:///.+|postgresql(\+\w+)?://[^/?]+.*", re.DOTALL)
+_WANTED_URI = "uri: sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 
 
 class ClusterConfig(Model):
@@ -32,6 +38,14 @@ class CatalogConfig(Model):
     type: Literal["sql", "rest", "hive", "glue"] = Field(description="The kind of catalog.")
     uri: Secret | None = Field(default=None, description="Its address. Never shown.")
     warehouse: Text | None = Field(default=None, description="Where its tables lie.")
+
+    @field_validator("uri")
+    @classmethod
+    def _known(cls, uri: Secret | None, info: ValidationInfo) -> Secret | None:
+        if uri is not None and info.data.get("type") == "sql" and not _SQL.fullmatch(uri.reveal()):
+            # What is there may hold a password.
+            raise PydanticCustomError("unseen", "unseen", {"wanted": _WANTED_URI})
+        return uri
 
     @property
     def extra(self) -> dict[str, Secret]:

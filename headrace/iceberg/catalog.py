@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import load_catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError
 
 from headrace.errors import TableMissing, Terminal, UsageError
 
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from headrace.config.workspace import Catalog, Workspace
-
-SPARK_TYPES = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
-# How long one client waits while another holds the SQLite file.
-SQLITE_BUSY_MS = 30_000
 
 
 def catalog_properties(catalog: Catalog) -> dict[str, str]:
@@ -38,6 +34,11 @@ def open_catalog(catalog: Catalog) -> PyIcebergCatalog:
         file.parent.mkdir(parents=True, exist_ok=True)
     try:
         return load_catalog(catalog.name, **properties)
+    except NotInstalledError as problem:
+        raise Terminal(
+            f"catalog {catalog.name} ({catalog.type}) needs a Python package that is not there",
+            "for PostgreSQL: pip install 'headrace[postgres]'",
+        ) from problem
     except Exception as problem:
         # What a catalog's client raises differs from kind to kind; its address is a secret.
         kind = type(problem).__name__
@@ -87,18 +88,3 @@ def _tables(catalog: PyIcebergCatalog, catalog_name: str) -> list[str]:
             continue
         found += [".".join((catalog_name, *table)) for table in tables]
     return found
-
-
-def spark_catalog_settings(catalog: Catalog) -> dict[str, str]:
-    """Return the settings that give Spark the same catalog under the same name."""
-    properties = catalog_properties(catalog)
-    prefix = f"spark.sql.catalog.{catalog.name}"
-    properties["type"] = SPARK_TYPES[catalog.type]
-    if catalog.type == "sql":
-        properties["jdbc.schema-version"] = "V1"
-        file = sqlite_file(properties)
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            properties["uri"] = f"jdbc:sqlite:{file}?busy_timeout={SQLITE_BUSY_MS}"
-    settings = {f"{prefix}.{name}": value for name, value in properties.items()}
-    return {prefix: "org.apache.iceberg.spark.SparkCatalog", **settings}

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Literal, TypeAlias, get_args
 
-JarSet: TypeAlias = Literal["spark", "broker"]
+JarSet: TypeAlias = Literal["spark", "broker", "postgres", "s3"]
 JAR_SETS: tuple[JarSet, ...] = get_args(JarSet)
+# The others come when a catalog needs them.
+ALWAYS: tuple[JarSet, ...] = ("spark", "broker")
 
 HEADER = "# set  group:artifact:version  sha256 — written by `make lock`\n"
 

@@ -1,0 +1,56 @@
+"""A server that speaks S3, for tests: moto's, as a process on a loopback port."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import urllib.request
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.embedded.broker import free_port, is_taken
+from headrace.embedded.process import wait_until
+
+if TYPE_CHECKING:
+    from typing import Self
+
+LIMIT_S = 60.0
+BUCKET = "lake"
+SECRET = "not-to-be-seen"  # noqa: S105 - the server takes any
+
+
+@dataclass
+class S3Server:
+    """A server with one empty bucket."""
+
+    port: int = field(default_factory=free_port)
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        assert wait_until(lambda: is_taken(self.port), LIMIT_S)
+        asked = urllib.request.Request(f"{self.endpoint}/{BUCKET}", method="PUT")  # noqa: S310 - our own address
+        urllib.request.urlopen(asked).close()  # noqa: S310 - as above
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait(LIMIT_S)
+
+    @property
+    def endpoint(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What a catalog's file says, for its tables to lie here."""
+        return {
+            "warehouse": f"s3://{BUCKET}/warehouse",
+            "s3.endpoint": self.endpoint,
+            "s3.region": "us-east-1",
+            "s3.access-key-id": "somebody",
+            "s3.secret-access-key": SECRET,
+        }
