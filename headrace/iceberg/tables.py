@@ -69,6 +69,8 @@ def properties(target: Target) -> dict[str, Any]:
         # Rows stay with the task that read them: no shuffle in a batch.
         "write.distribution-mode": "none",
         "write.metadata.delete-after-commit.enabled": "true",
+        # A compaction has to get in between the commits of a writer in a hurry: four tries are few.
+        "commit.retry.num-retries": "10",
         **target.properties,
         **TABLE_PROPERTIES,
     }
