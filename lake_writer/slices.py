@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 TASK_BYTES: Final = 32 * 2**20
 # Of a record, as long as none has been seen.
 ASSUMED_BYTES: Final = 200
-# So many are looked at, where a limit in bytes has to hold from the first commit on.
-SAMPLE: Final = 500
 
 
 def tasks_for(records: int, record_bytes: float, cores: int) -> int:

@@ -16,7 +16,6 @@ from headrace.iceberg.append import remove_quietly
 from headrace.iceberg.table_files import place_of
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.ranges import RangeReader
 from headrace.kafka.spark import read_topics
 from headrace.landing.commits import Batch, TableCommits, TopicMadeAnew
 from headrace.landing.completeness import Ends
@@ -28,7 +27,8 @@ from lake_writer.following import Following
 from lake_writer.idle import every
 from lake_writer.places import OffsetsGone, gaps, require_held, starting_places
 from lake_writer.plan import landing_plan
-from lake_writer.slices import ASSUMED_BYTES, SAMPLE, commits_for, slices, tasks_for
+from lake_writer.sizes import sampled_bytes
+from lake_writer.slices import ASSUMED_BYTES, commits_for, slices, tasks_for
 from lake_writer.task import Work, Written, write_files
 
 if TYPE_CHECKING:
@@ -120,9 +120,14 @@ class LakeWriter:
 
     def _confirm(self) -> None:
         """Say that the table is complete up to now, where all that the topic holds has landed."""
-        with self._turn:
+        # A batch at work tells it as well; who waited for one would be waited for at the end.
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
             self._see_ends()
             self._commits.confirm()
+        finally:
+            self._turn.release()
 
     @property
     def _checkpoint(self) -> Path:
@@ -190,7 +195,9 @@ class LakeWriter:
         """Yield what is committed together: a batch, or as many bytes of it as are allowed."""
         most = self._config.batch.max_bytes
         if most is not None and not self._landed.commits:
-            self._record_bytes = self._sampled_bytes(ranges)
+            source = self._config.source
+            properties = self._workspace.cluster(source.cluster).client_properties()
+            self._record_bytes = sampled_bytes(properties, source.topic, ranges)
         while True:
             records = sum(map(len, ranges.values()))
             commits = commits_for(records, self._record_bytes, most)
@@ -202,18 +209,6 @@ class LakeWriter:
             }
             if not any(ranges.values()):
                 return
-
-    def _sampled_bytes(self, ranges: Mapping[int, range]) -> float:
-        """Return how large a record of the topic is, by the next few."""
-        number, span = max(ranges.items(), key=lambda one: len(one[1]))
-        source = self._config.source
-        reader = RangeReader(self._workspace.cluster(source.cluster).client_properties())
-        try:
-            found = reader.chunks(source.topic, {number: span[:SAMPLE]})
-            sizes = [len(message) for _, messages in found for message in messages]
-        finally:
-            reader.close()
-        return sum(sizes) / len(sizes) if sizes else ASSUMED_BYTES
 
     def _write(self, spark: SparkSession, ranges: Mapping[int, range]) -> list[Written]:
         """Let tasks write a batch's files; the DataFrame of Spark's own is never read."""

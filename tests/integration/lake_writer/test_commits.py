@@ -12,7 +12,8 @@ from pyiceberg.table.update import SetSnapshotRefUpdate
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.manifests import MERGED_TOGETHER
 from headrace.landing import commits as protocol
-from headrace.landing.commits import LostRace, TableCommits
+from headrace.landing.commits import Batch, LostRace, TableCommits, TopicMadeAnew
+from headrace.landing.losses import losses_of, losses_property
 from headrace.landing.marks import SUMMARY, Identity
 from tests.integration.lake_writer.landing_table import TOPIC, LandingTable, rows
 
@@ -289,6 +290,36 @@ def test_a_topic_is_not_taken_for_another(landing: LandingTable) -> None:
     other = TableCommits(landing.load, "lake.tv.events", identity)
     with pytest.raises(Terminal, match=r"w has landed topic events in lake\.tv\.events, and now"):
         other.resume()
+
+
+def test_a_topic_that_was_made_anew_is_another(landing: LandingTable) -> None:
+    # A mark of before the ids were kept says nothing of which topic it was.
+    landing.commits().commit(landing.batch({0: range(5)}))
+    writer = landing.commits()
+    writer.resume("one")
+    writer.commit(landing.batch({0: range(5, 9)}))
+    landing.commits().resume("one")
+    with pytest.raises(TopicMadeAnew, match="topic events was deleted and made anew"):
+        landing.commits().resume("other")
+    assert len(landing.places()) == 9
+
+
+def test_what_was_lost_on_the_way_is_kept_with_the_commit_that_goes_past_it(
+    landing: LandingTable,
+) -> None:
+    catalog = landing.catalog()
+    writer = landing.commits(catalog)
+    writer.commit(landing.batch({0: range(5)}))
+    late = Batch([landing.file(0, range(8, 9))], {0: 5}, {0: 9}, {0: range(5, 8)})
+    # Somebody's commit comes first; the second attempt tells of the loss once.
+    catalog.before = lambda: void(landing.load().append(rows(landing.load(), "x", 0, [1])))
+    writer.commit(late)
+    writer.commit(Batch([], {0: 9}, {0: 12}, {0: range(9, 12)}))
+    said = landing.load().properties[losses_property("w")]
+    assert losses_of(said) == {0: [range(5, 8), range(9, 12)]}
+    mark = landing.commits().resume()
+    assert mark is not None
+    assert mark.next_offsets == {0: 12}
 
 
 def void(_value: object) -> None:
