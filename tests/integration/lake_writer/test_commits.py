@@ -312,7 +312,7 @@ def test_what_was_lost_on_the_way_is_kept_with_the_commit_that_goes_past_it(
     writer.commit(landing.batch({0: range(5)}))
     late = Batch([landing.file(0, range(8, 9))], {0: 5}, {0: 9}, {0: range(5, 8)})
     # Somebody's commit comes first; the second attempt tells of the loss once.
-    catalog.before = lambda: void(landing.load().append(rows(landing.load(), "x", 0, [1])))
+    catalog.before = lambda: landing.load().append(rows(landing.load(), "x", 0, [1]))
     writer.commit(late)
     writer.commit(Batch([], {0: 9}, {0: 12}, {0: range(9, 12)}))
     said = landing.load().properties[losses_property("w")]
