@@ -50,6 +50,8 @@ def publish(
             f"{record.staged} is gone: run {run_id} was published, or cancelled",
             "backfill status shows the runs; a new one needs another --run-id",
         )
+    # The session may know the table as it was when it was made, and empty.
+    spark.catalog.refreshTable(spark_name(record.staged))
     rows = spark.table(spark_name(record.staged))
     count = rows.count()
     log.info("publishing", run=run_id, table=sink.identifier, mode=sink.mode, rows=count)

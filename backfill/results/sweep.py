@@ -107,6 +107,9 @@ class Sweep:
         plan, record = state.plan(), state.record()
         staged = "" if record is None or record.staged is None else record.staged
         try:
+            for name in (self.live, staged):
+                # The session may know a table as it was before.
+                spark.catalog.refreshTable(spark_name(name))
             frames = [(name, spark.table(spark_name(name))) for name in (self.live, staged)]
             found = compare(frames[0], frames[1], self.wish)
         finally:
