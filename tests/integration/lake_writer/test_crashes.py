@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
+from headrace import supervision
 from headrace.config.load import load_lake_table
 from headrace.errors import HeadraceError, Terminal
 from headrace.kafka.cluster import KafkaCluster
+from headrace.landing import commits as protocol
 from headrace.landing.commits import TableCommits
 from headrace.landing.completeness import completeness_property
 from headrace.signals import Drain
@@ -54,7 +57,9 @@ def in_topic(pipelines: Pipelines, name: str) -> list[tuple[int, int]]:
     return [(one.partition, one.offset) for one in pipelines.seen(name, "fronting")]
 
 
-@pytest.mark.parametrize("step", ["files written", "table committed"])
+@pytest.mark.parametrize(
+    "step", ["files written", "manifests written", "catalog done", "table committed"]
+)
 def test_a_crash_between_two_steps(
     spark: SparkSession,
     pipelines: Pipelines,
@@ -65,17 +70,26 @@ def test_a_crash_between_two_steps(
 ) -> None:
     target, attribute = {
         "files written": (stage, "write_files"),
+        "manifests written": (SqlCatalog, "commit_table"),
+        "catalog done": (SqlCatalog, "commit_table"),
         "table committed": (TableCommits, "commit"),
     }[step]
     whole = getattr(target, attribute)
 
     def crashing(*arguments: object) -> None:
-        whole(*arguments)
+        if step != "manifests written":
+            whole(*arguments)
         raise Crash("injected")
 
     path = pipelines.table(name, name, batch={"max_rows": 10})
-    pipelines.send(name, [*map(event, range(20)), b"poison"])
+    # The table is there: what crashes is a commit of rows.
+    pipelines.send(name, [event(0)])
+    pipelines.land(spark, path)
+    pipelines.send(name, [*map(event, range(1, 20)), b"poison"])
     with monkeypatch.context() as patched:
+        # Nobody is left to look again, or to start it again.
+        patched.setattr(protocol, "WAITS_S", (0.0,))
+        patched.setattr(supervision, "MOST_TRIES_ONCE", 1)
         patched.setattr(target, attribute, crashing)
         with pytest.raises(HeadraceError):
             pipelines.land(spark, path)
