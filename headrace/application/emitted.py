@@ -42,7 +42,8 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
 def within(result: DataFrame, time_column: str, start_us: int, end_us_exclusive: int) -> DataFrame:
     """Keep the rows whose time lies in the period."""
     time_us = F.unix_micros(F.col(quoted(time_column)).cast("timestamp"))
-    inside = (time_us >= start_us) & (time_us < end_us_exclusive)
     # Spark pushes a filter on a session's start below the session's own aggregation, where it
-    # takes away the events from which a session is made. What is random it leaves where it is.
-    return result.where(F.when(F.rand() >= 0, inside))
+    # takes away the events from which a session is made. What is random it leaves where it is,
+    # and a random number below 1 is 0 when it is cut off.
+    time_us += F.floor(F.rand())
+    return result.where((time_us >= start_us) & (time_us < end_us_exclusive))

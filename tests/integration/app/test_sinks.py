@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
+from backfill.period import parse_period
+from headrace.application.emitted import within
 from headrace.application.sinks import start
 from headrace.config.app_sinks import IcebergSink, JsonlSink
 from headrace.errors import Terminal
@@ -152,3 +155,17 @@ def test_a_table_of_other_columns_is_told(query: Callable[..., Query], spark: Sp
         Terminal, match="at is not there, the result has timestamp; events is string"
     ):
         one.put(("a", 1, 1))
+
+
+def test_a_session_that_began_before_the_period_is_left_out_whole(spark: SparkSession) -> None:
+    rows = [("u", f"2026-03-01 00:{minute:02d}:00") for minute in (0, 20, 40, 59)]
+    events = spark.createDataFrame(rows, "user string, t string").selectExpr(
+        "user", "timestamp(t) AS t"
+    )
+    sessions = events.groupBy("user", F.session_window("t", "30 minutes")).count()
+    result = sessions.selectExpr("user", "session_window.start AS started", "count")
+    day = parse_period("2026-03-01", "2026-03-02")
+    later_us = day.start_us + 10 * 60_000_000
+    assert within(result, "started", later_us, day.end_us_exclusive).collect() == []
+    (whole,) = within(result, "started", day.start_us, day.end_us_exclusive).collect()
+    assert whole["count"] == 4
