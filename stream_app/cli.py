@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import rich_click as click
 
-from headrace.cli.command import log_option, workspace_option
+from headrace.cli.command import log_option, output_option, workspace_option
 
 
 @click.command(name="run")
@@ -27,9 +28,15 @@ from headrace.cli.command import log_option, workspace_option
 )
 @click.option("--once", is_flag=True, help="Process what is there now, then end.")
 @workspace_option
+@output_option
 @log_option
 def run_app(
-    path: Path, selections: tuple[str, ...], *, once: bool, workspace_dir: Path | None
+    path: Path,
+    selections: tuple[str, ...],
+    *,
+    once: bool,
+    workspace_dir: Path | None,
+    as_json: bool,
 ) -> None:
     """Run an application on the sources that its file selects, until Ctrl-C.
 
@@ -49,6 +56,10 @@ def run_app(
     live = live_sources(app, _choices(selections))
     with Drain() as drain, session(workspace, f"app-{app.config.name}") as spark:
         ran = run_live(app, workspace, spark, live, drain, once=once)
+    if as_json:
+        facts = {"application": app.config.name, "rows_read": ran.rows}
+        click.echo(json.dumps({**facts, "turned_away": dict(ran.turned_away)}))
+        return
     click.echo(f"application {app.config.name}\n  rows read {ran.rows:,}")
     for fate, count in sorted(ran.turned_away.items()):
         click.echo(f"  {fate} {count:,} (since its first start)")

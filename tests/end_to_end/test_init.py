@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -42,9 +43,10 @@ def test_its_applications_run_on_a_broker(tmp_path: Path, broker: Broker) -> Non
     assert sent.returncode == 0, sent.stderr
     starts = len((home / "records" / "starts.jsonl").read_text().splitlines())
     app = ("run", "-c", "apps/starts_by_daypart.yaml", "--once")
-    ran = run("headrace", *app, cwd=home, KAFKA=kafka)
+    ran = run("headrace", *app, "-o", "json", cwd=home, KAFKA=kafka)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == f"application starts_by_daypart\n  rows read {starts}\n"
+    told = {"application": "starts_by_daypart", "rows_read": starts, "turned_away": {}}
+    assert json.loads(ran.stdout) == told
     again = run("headrace", *app, "--select", "starts=live-start", cwd=home, KAFKA=kafka)
     assert again.returncode == 2
     assert 'did you mean "live-starts"?' in again.stderr
