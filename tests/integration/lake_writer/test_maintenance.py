@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlparse
 
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
 from headrace.config.load import load_lake_table
+from headrace.errors import HeadraceError
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.sender import Record
+from headrace.landing import commits as protocol
 from headrace.signals import Drain
 from lake_writer.audit import audit
 from lake_writer.maintenance import Maintenance
-from tests.integration.lake_writer.landing_table import places
+from tests.integration.lake_writer.landing_table import BOUNDED, bounds, places, referenced
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:
@@ -68,6 +73,70 @@ def test_a_table_after_maintenance(
     pipelines.send(name, [event(1)])
     assert pipelines.land(spark, path).rows == 1
     assert audit(workspace, loaded).ok
+
+
+def test_every_file_of_a_wide_table_has_bounds_before_and_after(
+    spark: SparkSession, workspace: Workspace, unique: Callable[[str], str]
+) -> None:
+    """Iceberg keeps metrics of the first 100 columns only, unless it is told of others."""
+    name, pipelines = unique("wide"), Pipelines(workspace)
+    pipelines.make_topic(name)
+    columns = [{"name": f"c{n}", "type": ["null", "int"], "default": None} for n in range(300)]
+    schema = {"type": "record", "name": "tv.Wide", "fields": columns}
+    pipelines.send(name, [Record(b'{"c299":1}', timestamp_ms=T0_MS + n) for n in range(50)])
+    path = pipelines.table(name, name, schema, batch={"max_rows": 10})
+    pipelines.land(spark, path)
+    load = table_loader(workspace, f"lake.tv.{name}")
+    each = [range(first, first + 10) for first in range(0, 50, 10)]
+    assert sorted(map(told, bounds(load()))) == [told_of(offsets) for offsets in each]
+    done = Maintenance(workspace, load_lake_table(path, workspace)).run(spark, Drain())
+    assert (done.files_before, done.files_after) == (5, 1)
+    assert [told(one) for one in bounds(load())] == [told_of(range(50))]
+
+
+def told(said: dict[str, tuple[int, int]]) -> list[tuple[int, int]]:
+    return [said[column] for column in BOUNDED]
+
+
+def told_of(offsets: range) -> list[tuple[int, int]]:
+    first, last = offsets[0], offsets[-1]
+    return [((T0_MS + first) * 1000, (T0_MS + last) * 1000), (0, 0), (first, last)]
+
+
+def test_what_a_crash_leaves_is_removed_and_nothing_else(
+    spark: SparkSession,
+    workspace: Workspace,
+    unique: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, pipelines = unique("left"), Pipelines(workspace)
+    pipelines.make_topic(name)
+    path = pipelines.table(name, name)
+    load = table_loader(workspace, f"lake.tv.{name}")
+    pipelines.send(name, map(event, range(10)))
+    pipelines.land(spark, path)
+    pipelines.send(name, map(event, range(10, 20)))
+    with monkeypatch.context() as patched:
+        # It ends with files and manifests written, and no catalog that knows of them.
+        patched.setattr(protocol, "WAITS_S", (0.0,))
+        patched.setattr(SqlCatalog, "commit_table", ends_here)
+        with pytest.raises(HeadraceError, match="injected"):
+            pipelines.land(spark, path)
+    left = set(map(str, files(load()))) - referenced(load())
+    assert {Path(one).suffix for one in left} == {".parquet", ".avro"}
+    loaded = load_lake_table(path, workspace)
+    # Young as they are, they could be a commit's that is under way.
+    assert Maintenance(workspace, loaded).run(spark, Drain()).orphans_removed == 0
+    for file in files(load()):
+        os.utime(file, (LONG_AGO_S, LONG_AGO_S))
+    assert Maintenance(workspace, loaded).run(spark, Drain()).orphans_removed == len(left)
+    assert set(map(str, files(load()))) == referenced(load())
+    assert pipelines.land(spark, path).rows == 10
+    assert audit(workspace, loaded).ok
+
+
+def ends_here(*_: object) -> NoReturn:
+    raise OSError("injected")
 
 
 def files(table: Table) -> list[Path]:
