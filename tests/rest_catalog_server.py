@@ -1,7 +1,7 @@
 """A REST catalog for tests: Iceberg's protocol on a loopback port, over a catalog in a file.
 
 What it holds and when it refuses is pyiceberg's SQL catalog's; the wire is the real one, spoken by
-pyiceberg's client and by Iceberg's own in Spark.
+pyiceberg's client.
 """
 
 from __future__ import annotations
