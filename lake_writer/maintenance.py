@@ -38,8 +38,9 @@ ORPHAN_AGE: Final = timedelta(days=3)
 HISTORY_AGE_MS: Final = 5 * 86_400_000
 HISTORY_AGE: Final = "history.expire.max-snapshot-age-ms"
 SORT: Final = ", ".join(f"{column} ASC" for column in (INGESTION_TS, PARTITION, OFFSET))
-# What Iceberg throws after the table's `commit.retry.num-retries`; nothing of it is in the table.
-COMMIT_LOST: Final = "org.apache.iceberg.exceptions.CommitFailedException"
+# What Iceberg throws after the table's `commit.retry.num-retries`, and where the writer has merged
+# a manifest that was to be rewritten; nothing of it is in the table.
+COMMIT_LOST: Final = ("CommitFailedException", "exceptions.ValidationException: Deleted manifest")
 log = structlog.get_logger(__name__)
 
 
@@ -136,7 +137,7 @@ class Maintenance:
         try:
             return self._rows(spark, procedure, **arguments)[0]
         except Py4JJavaError as problem:
-            if COMMIT_LOST not in str(problem):
+            if not any(lost in str(problem) for lost in COMMIT_LOST):
                 raise
         log.warning("others were always first, left for the next time", step=procedure)
         return None
