@@ -1,0 +1,237 @@
+"""The playback example, live through Kafka and again from the lake, held against each other.
+
+Live at accelerated time: the records of hours are sent in pieces, and each piece is run to its
+end before the next, so that the watermark moves as it would.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill.app_replay import AppRun, replay_app
+from backfill.asked import smallest_threshold, tables_of
+from backfill.period import Period, parse_period
+from backfill.query_log import committed
+from backfill.request import Request, state_of
+from backfill.results.compare import Wish, compare
+from examples.playback.generate import Wanted, generate
+from headrace.config.load import load_app, load_lake_table
+from headrace.embedded.process import wait_until
+from headrace.kafka.sender import Record
+from headrace.signals import Drain
+from headrace.times import format_time_us
+from lake_writer.maintenance import Maintenance
+from stream_app.live import live_sources, run_live
+from tests.integration.pipelines import Pipelines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from backfill.plan import Order
+    from backfill.results.comparison import Comparison
+    from backfill.state import RunState
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "playback"
+KEYS = {
+    "sessions": ("user_id", "started"),
+    "session_timers": ("user_id", "started"),
+    "rmi": ("impression_id", "play_id"),
+}
+TIMES = {"sessions": "started", "session_timers": "started", "rmi": "played_at"}
+MICROSECONDS_PER_S = 1_000_000
+HOUR_US = 3_600 * MICROSECONDS_PER_S
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+@dataclass
+class Playback:
+    """The example in the tests' workspace, its topics and tables under a name of its own."""
+
+    spark: SparkSession
+    workspace: Workspace
+    name: str
+    hours: float
+    sent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shutil.copytree(EXAMPLE, self.root, ignore=shutil.ignore_patterns(".*", "events"))
+        (self.root / "headrace.yaml").unlink()
+        for path in self.root.glob("*/*.yaml"):
+            text = path.read_text().replace("database: playback", f"database: {self.name}")
+            text = text.replace("schemas/", f"{self.name}/schemas/")
+            text = re.sub(r"(topics?): ", rf"\1: {self.name}_", text)
+            path.write_text(re.sub(r"^name: ", f"name: {self.name}_", text, flags=re.MULTILINE))
+
+    @property
+    def root(self) -> Path:
+        return self.workspace.root / self.name
+
+    def app(self, name: str) -> LoadedApp:
+        return load_app(self.root / "apps" / f"{name}.yaml", self.workspace)
+
+    def result(self, name: str) -> str:
+        return f"lake.{self.name}.{name}"
+
+    def live(self, wanted: Wanted, pieces: int, apps: list[str]) -> None:
+        pipelines = Pipelines(self.workspace)
+        self.sent = generate(wanted)
+        for topic in self.sent:
+            pipelines.make_topic(f"{self.name}_{topic}", 2, "consumer")
+        for piece in range(pieces):
+            for topic, records in self.sent.items():
+                share = records[
+                    len(records) * piece // pieces : len(records) * (piece + 1) // pieces
+                ]
+                pipelines.send(f"{self.name}_{topic}", [_record(one) for one in share], "consumer")
+                pipelines.land(self.spark, self.root / "tables" / f"{topic}.yaml")
+            for name in apps:
+                app = self.app(name)
+                sources = live_sources(app, {})
+                run_live(app, self.workspace, self.spark, sources, Drain(), once=True)
+
+    @property
+    def period(self) -> Period:
+        """An hour in the middle: before it and after it there is more."""
+        start = parse_period("2026-03-01T00:30", "2026-03-02").start_us
+        return Period(start, start + round((self.hours - 1) * HOUR_US))
+
+    def again(self, name: str, run_id: str, order: Order = "bounded") -> str:
+        """Replay an application over the period; returns the table that holds its result."""
+        app, run_id = self.app(name), f"{self.name}-{run_id}"
+        asked = self.period
+        request = Request(
+            tuple(tables_of(app).values()),
+            Period(asked.start_us - 2 * HOUR_US, asked.end_us_exclusive + 6 * HOUR_US),
+            (),
+            order,
+            round(smallest_threshold(app).total_seconds() * MICROSECONDS_PER_S),
+            emitted=asked,
+            stage=True,
+        )
+        run = AppRun(app, self.workspace, run_id)
+        certificate = replay_app(run, request, self.spark, Drain())
+        assert certificate.complete
+        assert order == "any" or certificate.differences() == []
+        record = state_of(self.workspace, run_id).record()
+        assert record is not None
+        assert record.staged is not None
+        return record.staged
+
+    def compared(self, name: str, left: str, right: str) -> Comparison:
+        for table in (left, right):
+            self.spark.catalog.refreshTable(table)
+        wish = Wish(KEYS[name], (), TIMES[name], self.period, HOUR_US // 4)
+        return compare((left, self.spark.table(left)), (right, self.spark.table(right)), wish)
+
+
+def _record(envelope: dict[str, Any]) -> Record:
+    headers = [(name, value.encode()) for name, value in envelope.get("headers", {}).items()]
+    return Record(
+        json.dumps(envelope["value"]).encode(),
+        envelope["key"].encode(),
+        headers,
+        envelope["timestamp"],
+    )
+
+
+@pytest.mark.long  # four minutes on a busy machine
+def test_live_and_backfill_give_the_same(
+    spark: SparkSession, workspace: Workspace, unique: Callable[[str], str]
+) -> None:
+    example = Playback(spark, workspace, unique("playback"), hours=2)
+    example.live(Wanted(hours=2, plays_per_hour=150), 3, ["sessions", "rmi"])
+    for name in ("sessions", "rmi"):
+        staged = example.again(name, f"again-{name}")
+        found = example.compared(name, example.result(name), staged)
+        assert found.match_percent == 100, found.to_text(100)
+        assert found.matched > 20
+
+
+@pytest.mark.long
+def test_the_same_from_compacted_files_after_kills_and_by_timers(
+    spark: SparkSession, workspace: Workspace, unique: Callable[[str], str]
+) -> None:
+    """Reports the strawman's percentage: files as they come, in no order at all."""
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+    try:
+        example = Playback(spark, workspace, unique("playback"), hours=4)
+        names = ["sessions", "session_timers", "rmi"]
+        example.live(Wanted(hours=4, plays_per_hour=1_000, seed=11), 6, names)
+        for name in names:
+            staged = example.again(name, f"fresh-{name}")
+            found = example.compared(name, example.result(name), staged)
+            assert found.match_percent == 100, found.to_text(100)
+        compact(example)
+        for name in ("sessions", "rmi"):
+            found = example.compared(
+                name, example.result(name), example.again(name, f"compact-{name}")
+            )
+            assert found.match_percent == 100, found.to_text(100)
+            strawman = example.compared(
+                name, example.result(name), example.again(name, f"any-{name}", "any")
+            )
+            print(f"{name}, order any: {strawman.match_percent:.2f} % match")  # noqa: T201 - the figure is what it is for
+    finally:
+        spark.conf.unset("spark.sql.streaming.stateStore.providerClass")
+    found = example.compared("rmi", example.result("rmi"), killed(example, "rmi", kills=2))
+    assert found.match_percent == 100, found.to_text(100)
+
+
+def compact(example: Playback) -> None:
+    for topic in example.sent:
+        path = example.root / "tables" / f"{topic}.yaml"
+        table = load_lake_table(path, example.workspace)
+        Maintenance(example.workspace, table).run(example.spark, Drain())
+
+
+def killed(example: Playback, name: str, kills: int) -> str:
+    """Replay by the command, killed with SIGKILL as often as that; returns the staging table."""
+    run_id, period = f"{example.name}-killed-{name}", example.period
+    path = example.root / "apps" / f"{name}.yaml"
+    place = ["--workspace", str(example.workspace.root)]
+    ends = [format_time_us(one) for one in (period.start_us, period.end_us_exclusive)]
+    begin = ["-c", str(path), "--start-ts", ends[0], "--end-ts", ends[1], "--warmup", "2h"]
+    begin += ["--cooldown", "6h", "--stage", "--run-id", run_id]
+    state = state_of(example.workspace, run_id)
+    command = str(Path(sys.executable).with_name("backfill"))
+    for kill in range(kills):
+        words = ["--resume", "--run-id", run_id] if kill else begin
+        wanted = committed(state.folder / "checkpoint").steps + 2
+        running = subprocess.Popen(
+            [command, "replay", *words, *place],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        reached = partial(_reached, state, wanted, running)
+        assert wait_until(reached, 240), "the replay makes no progress"
+        running.kill()
+        running.wait()
+    done = subprocess.run(
+        [command, "replay", "--resume", "--run-id", run_id, *place],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    record = state.record()
+    assert record is not None
+    assert record.staged is not None
+    return record.staged
+
+
+def _reached(state: RunState, wanted: int, running: subprocess.Popen[bytes]) -> bool:
+    return committed(state.folder / "checkpoint").steps >= wanted or running.poll() is not None
