@@ -1,7 +1,7 @@
 # `make` alone explains the targets. Each of them sets up what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
-CODE := headrace router lake_writer backfill stream_app tests tools benchmarks
+CODE := headrace router lake_writer backfill stream_app tests tools benchmarks examples
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test faults lint format bench schemas lock clean
