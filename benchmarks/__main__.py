@@ -35,12 +35,10 @@ if TYPE_CHECKING:
 
     from benchmarks.model import Benchmark, Outcome
 
+# One of each stage: they end in a few minutes, and show that all of it works.
+IN_SHORT = (ROUTER, OUTPUTS, LAKE_WRITER, REPLAY, REPLAY_READ)
 BENCHMARKS = (
-    ROUTER,
-    OUTPUTS,
-    LAKE_WRITER,
-    REPLAY,
-    REPLAY_READ,
+    *IN_SHORT,
     REPLAY_COLUMNS,
     REPLAY_COMPACTED,
     REPLAY_ALIGNED,
@@ -97,7 +95,7 @@ def benchmarks(
     writes what there is. How to read the tables: docs/benchmarks.md.
 
     \b
-      python -m benchmarks                          short form of all, a few minutes
+      python -m benchmarks                          short form, a few minutes
       python -m benchmarks --only router --rounds 5
       python -m benchmarks --full                   on a machine that does nothing else
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
@@ -105,6 +103,10 @@ def benchmarks(
     if only_list:
         click.echo("\n".join(listed(chosen)))
         return 0
+    if not (full or only):
+        chosen = list(IN_SHORT)
+        rest = [one.name for one in BENCHMARKS if one not in chosen]
+        say(f"left to --full, or to --only: {', '.join(rest)}")
     form = FULL if full else SHORT
     form = replace(
         form,
