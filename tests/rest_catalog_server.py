@@ -1,7 +1,7 @@
 """A REST catalog for tests: Iceberg's protocol on a loopback port, over a catalog in a file.
 
 What it holds and when it refuses is pyiceberg's SQL catalog's; the wire is the real one, spoken by
-pyiceberg's client.
+pyiceberg's client and by Spark's.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ class RestCatalogServer:
             case ["namespaces", name, "tables"]:
                 return _table(self._made(_name(name), body))
             case ["namespaces", name, "tables", table]:
-                change = CommitTableRequest.model_validate_json(body)
+                # Whose table it is stands in the path; Java's client does not say it again.
+                named = {"identifier": {"namespace": list(_name(name)), "name": table}}
+                change = CommitTableRequest.model_validate({**named, **json.loads(body)})
                 held = self._catalog.load_table((*_name(name), table))
                 done = self._catalog.commit_table(held, change.requirements, change.updates)
                 return 200, done.model_dump_json(by_alias=True, exclude_none=True).encode()

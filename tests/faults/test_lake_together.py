@@ -196,7 +196,8 @@ def all_at_once(pipelines: Pipelines, name: str, seconds: float, per_s: int, fir
             rounds = [together.maintain()]
             while time.monotonic() - began < seconds:
                 rounds.append(together.maintain())
-            assert replay.wait(LIMIT_S) == 0, (together.root / "said-replay").read_text()
+            replay.communicate(timeout=LIMIT_S)
+            assert replay.returncode == 0, (together.root / "said-replay").read_text()
         assert not writer.ended(), writer.said
     assert writer.stop() == 0, writer.said
     last = Writer(path, together.root, "--once")

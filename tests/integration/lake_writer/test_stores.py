@@ -1,4 +1,4 @@
-"""Land, audit, maintain and replay a table in a catalog on PostgreSQL, with its files on S3."""
+"""Land, audit, maintain and replay a table in other catalogs: PostgreSQL with S3, and REST."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from headrace.iceberg.tables import table_loader
 from headrace.kafka.sender import Record
 from lake_writer.audit import audit
 from lake_writer.writer import Landed
-from tests import postgres_server, s3_server
+from tests import postgres_server, rest_catalog_server, s3_server
 from tests.conftest import HEADRACE_YAML
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
 from tests.postgres_server import PostgresServer
+from tests.rest_catalog_server import RestCatalogServer
 from tests.s3_server import S3Server
 
 if TYPE_CHECKING:
@@ -34,12 +35,22 @@ LIMIT_S = 300.0
 T0_MS = 1_772_323_200_000
 PERIOD = ("--start-ts", "2026-03-01T00:00:00Z", "--end-ts", "2026-03-01T01:00:00Z")
 ROWS = 50
-SECRETS = (postgres_server.PASSWORD, "not%20to%20be%20seen", s3_server.SECRET)
+SECRETS = (
+    postgres_server.PASSWORD,
+    "not%20to%20be%20seen",
+    s3_server.SECRET,
+    rest_catalog_server.TOKEN,
+)
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[dict[str, str]]:
+@pytest.fixture(params=["postgres and s3", pytest.param("rest", marks=pytest.mark.long)])
+def catalog(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """A catalog's part of headrace.yaml, with the servers that it needs."""
+    if request.param == "rest":
+        (tmp_path / "rest").mkdir()
+        with RestCatalogServer(tmp_path / "rest") as rest:
+            yield {"type": "rest", **rest.properties}
+        return
     with PostgresServer(tmp_path / "postgres") as postgres, S3Server() as s3:
         yield {"type": "sql", "uri": postgres.uri, **s3.properties}
 
