@@ -6,6 +6,8 @@ writer and replays go on beside them; the writer's mark is a property, which non
 
 from __future__ import annotations
 
+import contextlib
+import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -41,6 +43,7 @@ SORT: Final = ", ".join(f"{column} ASC" for column in (INGESTION_TS, PARTITION, 
 # What Iceberg throws after the table's `commit.retry.num-retries`, and where the writer has merged
 # a manifest that was to be rewritten; nothing of it is in the table.
 COMMIT_LOST: Final = ("CommitFailedException", "exceptions.ValidationException: Deleted manifest")
+MISSING: Final = re.compile(r"NotFoundException: File does not exist: (\S+[.]avro)")
 log = structlog.get_logger(__name__)
 
 
@@ -133,16 +136,40 @@ class Maintenance:
         return len(found)
 
     def _call(self, spark: SparkSession, procedure: str, **arguments: str) -> Row | None:
-        """Return a procedure's answer; None where the table changed under each of its tries."""
-        try:
-            return self._rows(spark, procedure, **arguments)[0]
-        except Py4JJavaError as problem:
-            if not any(lost in str(problem) for lost in COMMIT_LOST):
-                raise
-        log.warning("others were always first, left for the next time", step=procedure)
-        return None
+        """Return a procedure's answer; None where it was left for the next time."""
+        found = self._rows(spark, procedure, **arguments)
+        return found[0] if found else None
 
     def _rows(self, spark: SparkSession, procedure: str, **arguments: str) -> list[Row]:
+        """Return a procedure's rows; none where the table changed under each of its tries."""
+        try:
+            return self._called(spark, procedure, **arguments)
+        except Py4JJavaError as problem:
+            if not self._was_overtaken(str(problem)):
+                raise
+        log.warning("others were always first, left for the next time", step=procedure)
+        return []
+
+    def _was_overtaken(self, problem: str) -> bool:
+        if any(lost in problem for lost in COMMIT_LOST):
+            return True
+        # The writer lets old snapshots go while they are read here. What the table still refers to
+        # is another matter.
+        missing = MISSING.search(problem)
+        return missing is not None and not self._refers_to(urlsplit(missing[1]).path)
+
+    def _refers_to(self, path: str) -> bool:
+        table = self._load()
+        for snapshot in table.snapshots():
+            if urlsplit(snapshot.manifest_list).path == path:
+                return True
+            with contextlib.suppress(FileNotFoundError):
+                manifests = snapshot.manifests(table.io)
+                if any(urlsplit(one.manifest_path).path == path for one in manifests):
+                    return True
+        return False
+
+    def _called(self, spark: SparkSession, procedure: str, **arguments: str) -> list[Row]:
         catalog, database, table = split_name(self._config.table.identifier)
         name = ".".join(f"`{part}`" for part in (*database, table))
         given = {"table": _text(name), **arguments}

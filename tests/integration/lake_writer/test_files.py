@@ -299,7 +299,10 @@ def test_every_value_comes_back_as_it_was(catalog: SqlCatalog, data: st.DataObje
     place = place_of(table, 2**27)
     rows = [held(record, one) for one in given_values]
     after = commit(table, written(place, rows_of(place, record, rows, np.arange(len(rows)))))
-    found = after.scan().to_arrow().drop([METADATA]).to_pylist()
+    # Not by pyiceberg, for which a null list of structs is empty: apache/iceberg-python#3833.
+    (file,) = [task.file for task in after.scan().plan_files()]
+    with after.io.new_input(file.file_path).open() as opened:
+        found = pq.read_table(opened).drop([METADATA]).to_pylist()
     assert [repr(read(record, one)) for one in found] == [
         repr(plain(record, one)) for one in given_values
     ]

@@ -121,7 +121,7 @@ BAD_APP_PROBLEMS = """\
 4:47: source "a" leads back to itself: a → b → c → a — break the circle
 4:54: no source is named "nope" — known: b, c, k, l, m, self
 7:53: source "self" leads back to itself: self → self — break the circle
-8:13: expected dynamic, kafka or iceberg, got "kafak" — did you mean "kafka"?
+8:13: expected dynamic, kafka, iceberg or hybrid, got "kafak" — did you mean "kafka"?
 9:3: missing key "type" in "sources.l" — add "type: …"
 10:3: missing key "database" in "sources.m" — add "database: …"
 10:37: unknown key "databse" — did you mean "database"?
