@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
+# Known to headrace.log, which help need not load.
+LOG_FORMAT = "HEADRACE_LOG_FORMAT"
 FAILED = 1
 INTERRUPTED = 130
 
@@ -58,12 +60,13 @@ def log_option(function: F) -> F:
     """Add `--log-format`, which takes effect at once."""
 
     def set_up(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
-        os.environ["HEADRACE_LOG_FORMAT"] = value
+        os.environ[LOG_FORMAT] = value
 
     return click.option(
         "--log-format",
         type=click.Choice(["console", "json"]),
         default="console",
+        envvar=LOG_FORMAT,
         show_default=True,
         expose_value=False,
         callback=set_up,
