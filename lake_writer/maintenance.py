@@ -6,7 +6,6 @@ writer and replays go on beside them; the writer's mark is a property, which non
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it sh
 from headrace.contract import INGESTION_TS, OFFSET, PARTITION
 from headrace.iceberg.catalog import split_name
 from headrace.iceberg.file_spans import file_spans
+from headrace.iceberg.history import refers_to
 from headrace.iceberg.tables import table_loader
 from headrace.locks import hold
 from headrace.times import format_time_us
@@ -156,18 +156,7 @@ class Maintenance:
         # The writer lets old snapshots go while they are read here. What the table still refers to
         # is another matter.
         missing = MISSING.search(problem)
-        return missing is not None and not self._refers_to(urlsplit(missing[1]).path)
-
-    def _refers_to(self, path: str) -> bool:
-        table = self._load()
-        for snapshot in table.snapshots():
-            if urlsplit(snapshot.manifest_list).path == path:
-                return True
-            with contextlib.suppress(FileNotFoundError):
-                manifests = snapshot.manifests(table.io)
-                if any(urlsplit(one.manifest_path).path == path for one in manifests):
-                    return True
-        return False
+        return missing is not None and not refers_to(self._load(), missing[1])
 
     def _called(self, spark: SparkSession, procedure: str, **arguments: str) -> list[Row]:
         catalog, database, table = split_name(self._config.table.identifier)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation
@@ -69,6 +71,20 @@ def to_let_go(table: Table, own: str, keep: int) -> list[Snapshot]:
             if len(found) == LET_GO_AT_ONCE:
                 break
     return found
+
+
+def refers_to(table: Table, place: str) -> bool:
+    """Whether a table's snapshots have this file among their lists and manifests."""
+    path = urlsplit(place).path
+    for snapshot in table.metadata.snapshots:
+        if urlsplit(snapshot.manifest_list).path == path:
+            return True
+        # Another may be let go in this very moment.
+        with contextlib.suppress(FileNotFoundError):
+            manifests = snapshot.manifests(table.io)
+            if any(urlsplit(one.manifest_path).path == path for one in manifests):
+                return True
+    return False
 
 
 def remove_let_go(before: Table, after: Table, gone: Sequence[Snapshot]) -> None:

@@ -10,6 +10,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from headrace.errors import Terminal, Transient
+from headrace.iceberg.history import refers_to
 from headrace.iceberg.manifests import MERGED_TOGETHER
 from headrace.landing import commits as protocol
 from headrace.landing.commits import Batch, LostRace, TableCommits, TopicMadeAnew
@@ -248,6 +249,24 @@ def test_history_and_manifests_stay_short_and_leave_nothing_behind(tmp_path: Pat
     assert len(head.manifests(landing.load().io)) <= 2 + MERGED_TOGETHER
     assert landing.places() == expected((0, range(number)))
     assert landing.files() == landing.referenced()
+
+
+def test_what_was_let_go_is_told_from_what_is_there(tmp_path: Path) -> None:
+    landing = LandingTable(tmp_path)
+    landing.make(**{"headrace.history.max-snapshots": "3"})
+    writer = landing.commits()
+    lists = []
+    for offset in range(6):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+        head = landing.load().current_snapshot()
+        assert head is not None
+        lists.append(head.manifest_list)
+    table = landing.load()
+    assert [refers_to(table, one) for one in lists] == [False] * 3 + [True] * 3
+    (manifest, *_) = table.metadata.snapshots[-1].manifests(table.io)
+    # As Hadoop writes a place on a disk.
+    assert refers_to(table, manifest.manifest_path.replace("file://", "file:"))
+    assert not refers_to(table, f"{manifest.manifest_path}.old")
 
 
 def test_a_tagged_snapshot_stays_as_it_was(tmp_path: Path) -> None:
