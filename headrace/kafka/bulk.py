@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -154,6 +155,8 @@ class Producers:
 
     def __init__(self) -> None:
         self._kept: dict[Way, BulkProducer] = {}
+        # OpenSSL's own end, in the client, stumbles over threads that still run by then.
+        atexit.register(self._kept.clear)
 
     def get(self, way: Way) -> BulkProducer:
         """Return the producer of a way."""

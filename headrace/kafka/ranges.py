@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from typing import TYPE_CHECKING, Final, cast
@@ -163,6 +164,8 @@ class Readers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: dict[tuple[tuple[str, str], ...], list[RangeReader]] = {}
+        # OpenSSL's own end, in the client, stumbles over threads that still run by then.
+        atexit.register(self._idle.clear)
 
     def take(self, properties: Mapping[str, str]) -> RangeReader:
         """Return a reader that nobody else uses."""
