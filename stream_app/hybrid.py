@@ -78,4 +78,4 @@ def _pair(app: LoadedApp, name: str, source: HybridSource) -> Pair:
             f"{name} of {app.config.name} is no hybrid of a table and topics",
             "past: a source of type iceberg; live: a source of type kafka",
         )
-    return Pair(past, live)
+    return Pair(past, live, source.order)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from backfill.plan import Plan
+    from backfill.plan import Order, Plan
     from headrace.application.places import Places
     from headrace.config.app import IcebergSource, KafkaTopics
     from headrace.config.workspace import Workspace
@@ -39,6 +39,7 @@ class Pair:
 
     past: IcebergSource
     live: KafkaTopics
+    order: Order = "bounded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,6 @@ def _plan(workspace: Workspace, pairs: Mapping[str, Pair]) -> Plan:
     threshold = min(pair.past.max_misalignment_threshold for pair in pairs.values())
     threshold_us = round(threshold.total_seconds() * MICROSECONDS_PER_S)
     tables = tuple(pair.past.identifier for pair in pairs.values())
-    return plan_of(
-        workspace, Request(tables, parse_period(*ALL_OF_IT), (), "bounded", threshold_us)
-    )
+    # The sources go through their histories in one plan: who asks for more decides for all.
+    order: Order = "strict" if any(pair.order == "strict" for pair in pairs.values()) else "bounded"
+    return plan_of(workspace, Request(tables, parse_period(*ALL_OF_IT), (), order, threshold_us))

@@ -88,6 +88,11 @@ class HybridSource(Model):
     type: Literal["hybrid"] = Field(description="hybrid")
     past: KeyName = Field(description="A source of type iceberg: where it begins.")
     live: KeyName = Field(description="A source of type kafka: what the table is landed from.")
+    order: Literal["bounded", "strict"] = Field(
+        default="bounded",
+        description="How the history comes: bounded by max_misalignment_threshold, or strict: each "
+        "Kafka partition by its offsets, as it comes live.",
+    )
 
 
 AppSource = Annotated[

@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
-from headrace.kafka.sender import Record
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
+from tests.integration.app.hybrid_events import PARTITIONS, records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,21 +25,7 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
     from tests.integration.pipelines import Pipelines
 
-START_MS = 1_772_323_200_000
-PARTITIONS = 2
 LIMIT_S = 30
-
-
-def records(numbers: range) -> list[Record]:
-    """Return an event a second, spread over the partitions."""
-    return [
-        Record(
-            json.dumps({"id": n, "kind": "a", "at": START_MS + n * 1000}).encode(),
-            timestamp_ms=START_MS + n * 1000,
-            partition=n % PARTITIONS,
-        )
-        for n in numbers
-    ]
 
 
 @dataclass
@@ -50,7 +36,7 @@ class Hybrid:
     pipelines: Pipelines
     name: str
 
-    def app(self, query: str, name: str = "") -> LoadedApp:
+    def app(self, query: str, name: str = "", order: str = "bounded") -> LoadedApp:
         live = {"type": "kafka", "cluster": "fronting", "topics": self.name, "format": "json"}
         past = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": self.name}
         path = self.pipelines.write(
@@ -64,7 +50,7 @@ class Hybrid:
                         "selected": "both",
                         "candidates": ["both", "live"],
                     },
-                    "both": {"type": "hybrid", "past": "past", "live": "live"},
+                    "both": {"type": "hybrid", "past": "past", "live": "live", "order": order},
                     "live": {**live, "schema": f"schemas/{self.name}.avsc"},
                     "past": {**past, "max_misalignment_threshold": "1min"},
                 },
@@ -122,6 +108,19 @@ def test_each_record_once_and_in_order_over_the_hand_over(hybrid: Hybrid) -> Non
         assert live == sorted(live)
     with pytest.raises(UsageError, match="has begun with both for events"):
         hybrid.run(app, events="live")
+
+
+def test_a_strict_history_comes_by_its_offsets(hybrid: Hybrid) -> None:
+    # By their times they would come the other way round.
+    hybrid.pipelines.send(hybrid.name, records(reversed(range(300))))
+    hybrid.land()
+    hybrid.send(range(300, 400))
+    app = hybrid.app(PLACES, order="strict")
+    assert hybrid.run(app) == 400
+    seen = hybrid.lines(app)
+    for number in range(PARTITIONS):
+        places = [one["place"] for one in seen if one["part"] == number]
+        assert places == list(range(400 // PARTITIONS))
 
 
 COUNTS = """
