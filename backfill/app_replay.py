@@ -12,8 +12,10 @@ import msgspec
 
 from backfill import tags
 from backfill.asked import bounds_of, tables_of
-from backfill.certificate import Certificate
+from backfill.certificate import Certificate, LookupUsed
 from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
+from backfill.lookups.frames import lookups_of_a_replay
+from backfill.lookups.held import hold_lookups, release_lookups
 from backfill.measured import totals
 from backfill.narrowing import columns_of
 from backfill.pace import Rate
@@ -72,6 +74,7 @@ def replay_app(
         sources = sources_of(run.workspace, plan)
         for source in sources.values():
             tags.hold(source, run.run_id)
+        hold_lookups(run.workspace, plan.lookups, run.run_id)
         query = _started(run, request, plan, spark, state)
         late = LateRows(state.folder / "late.json")
         with late.followed(query):
@@ -84,6 +87,7 @@ def replay_app(
                 publish(spark, run.workspace, run.app.config.sink, run.run_id, record)
             for source in sources.values():
                 tags.release(source.table, run.run_id)
+            release_lookups(run.workspace, plan.lookups, run.run_id)
         return certificate
 
 
@@ -121,8 +125,11 @@ def _started(
     widened = timedelta(microseconds=plan.threshold_us)
     frames = {name: streams[table] for name, table in tables.items()}
     marked = with_watermarks(app, frames, widened)
-    result = result_of(app, Sources(spark, marked), run.workspace.root)
     checkpoint, record = state.folder / "checkpoint", state.record()
+    marked |= lookups_of_a_replay(
+        spark, app, run.workspace, checkpoint, state.plan_file, plan.lookups
+    )
+    result = result_of(app, Sources(spark, marked), run.workspace.root)
     require_staging(spark, record, committed(checkpoint).steps)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
     return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False)
@@ -187,4 +194,7 @@ def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
         batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
         time_column=plan.time_column,
         ahead=measured.ahead,
+        lookups=tuple(
+            LookupUsed(one.name, one.table, one.as_of, one.snapshots) for one in plan.lookups
+        ),
     )

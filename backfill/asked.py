@@ -78,6 +78,7 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
         time_column=asked["time_column"],
         scan=asked.get("scan", False),
         emitted=None if app is None or app.config.sink.time_column is None else emitted,
+        lookups={} if app is None else app.config.lookups,
     )
 
 

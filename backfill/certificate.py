@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 
 from headrace.contract import INGESTION_TS
 
+MOST_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class SourceCount:
@@ -30,6 +32,25 @@ class SourceCount:
 
 
 @dataclass(frozen=True, slots=True)
+class LookupUsed:
+    """One lookup in a replay: the states that it was joined with, in their order."""
+
+    name: str
+    table: str
+    as_of: str
+    snapshots: tuple[int, ...]
+
+    def to_text(self) -> str:
+        """Write it in a line."""
+        held = ", ".join(map(str, self.snapshots)) or "none: the table was empty"
+        if len(self.snapshots) > MOST_NAMED:
+            held = f"{self.snapshots[0]} to {self.snapshots[-1]}"
+        count = len(self.snapshots)
+        many = f"{count:,} snapshots" if count > 1 else "snapshot"
+        return f"lookup {self.name}: {self.table} as of {self.as_of}, {many} {held}"
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """The measured facts. `threshold_ms` is null where no bound was asked for.
 
@@ -50,6 +71,7 @@ class Certificate:
     batches_unmeasured: int = 0
     time_column: str = INGESTION_TS
     ahead: int = 0
+    lookups: tuple[LookupUsed, ...] = ()
 
     @property
     def bound_held(self) -> bool:
@@ -98,6 +120,7 @@ class Certificate:
                 asdict(source) | {"as_planned": source.as_planned} for source in self.sources
             ],
             "snapshots": {source.name: source.snapshot_id for source in self.sources},
+            "lookups": [asdict(lookup) for lookup in self.lookups],
             "differences": self.differences(),
         }
         return json.dumps(whole, indent=2) + "\n"
@@ -121,6 +144,7 @@ class Certificate:
             f" by the plan {_span(source)}"
             for source in self.sources
         ]
+        lines += [f"  {lookup.to_text()}" for lookup in self.lookups]
         return "\n".join([*lines, *(f"  DIFFERS: {one}" for one in self.differences())])
 
 

@@ -8,11 +8,13 @@ delivered in its turn and holds nobody up.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from backfill.units import RowGroup, Unit
 
@@ -83,6 +85,30 @@ def slices_of_row_group(
         )
         for cell in sorted(cells, key=lambda cell: cell.number)
     ]
+
+
+def at_times(units: Iterable[Unit], times_us: Sequence[int]) -> Iterator[Unit]:
+    """Cut the units that have a time, of these in their order, inside them.
+
+    Nothing is read for it: bounds and rows of a piece are what the unit's own allow for.
+    """
+    for unit in units:
+        first = bisect_right(times_us, unit.min_ts_us)
+        inside = times_us[first : bisect_right(times_us, unit.max_ts_us)]
+        if not inside:
+            yield unit
+            continue
+        start, end = unit.window_us or (unit.min_ts_us, unit.max_ts_us + 1)
+        bounds = [start, *inside, end]
+        given = [round(unit.rows * (at - start) / (end - start)) for at in bounds]
+        for (low, before), (high, upto) in pairwise(zip(bounds, given, strict=True)):
+            yield replace(
+                unit,
+                min_ts_us=max(low, unit.min_ts_us),
+                max_ts_us=min(high - 1, unit.max_ts_us),
+                rows=upto - before,
+                window_us=(low, high),
+            )
 
 
 def _as_unit(unit: Unit, run: Sequence[RowGroup]) -> list[Unit]:

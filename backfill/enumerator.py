@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
+from backfill.cutting import at_times
 from backfill.plan import Order, Plan, planned_source
 from backfill.planner import Limits, Step, bounded, unordered
 from backfill.strict import strict
@@ -30,8 +31,12 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
     threshold_us: int,
     *,
     limits: Limits = STEP_LIMITS,
+    ends_us: Sequence[int] = (),
 ) -> Plan:
-    """Plan a replay of all sources together; every source is listed at its pinned snapshot."""
+    """Plan a replay of all sources together; every source is listed at its pinned snapshot.
+
+    In bounded order no step goes on beyond one of those times.
+    """
     files = {source.name: source.files() for source in sources}
     widest = {
         name: max((unit.width_us for unit in found), default=0) for name, found in files.items()
@@ -46,9 +51,9 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
         cut = {
             source.name: _narrowed(source, files[source.name], threshold_us) for source in sources
         }
-        units = {name: found for name, (found, _) in cut.items()}
+        units = {name: list(at_times(found, ends_us)) for name, (found, _) in cut.items()}
         widest = {name: widest_us for name, (_, widest_us) in cut.items()}
-        steps = list(bounded(_all(units), threshold_us, limits))
+        steps = list(bounded(_all(units), threshold_us, limits, ends_us))
     planned = tuple(
         planned_source(name, source.snapshot_id, files[name], units[name], widest[name])
         for source in sources

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from backfill.lookups.planned import PlannedLookup  # noqa: TC001 - a kept plan is read by its types
 from backfill.period import Period  # noqa: TC001 - a kept plan is read by its types
 from backfill.planner import Step
 from headrace.contract import INGESTION_TS
@@ -65,6 +66,7 @@ class Plan:
     sources: tuple[PlannedSource, ...]
     steps: tuple[Step, ...]
     time_column: str = INGESTION_TS
+    lookups: tuple[PlannedLookup, ...] = ()
 
     @property
     def rows(self) -> int:

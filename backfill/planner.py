@@ -9,6 +9,7 @@ threshold ahead: the bound holds for every pair of records, of whichever sources
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,12 +53,20 @@ class TooWide(Terminal):
         super().__init__(f"{unit.path} spans more time than the threshold, and was not cut")
 
 
-def bounded(units: Iterable[Unit], threshold_us: int, limits: Limits) -> Iterator[Step]:
-    """Yield the steps of a lateness-bounded replay of units that are each narrow enough."""
+def bounded(
+    units: Iterable[Unit], threshold_us: int, limits: Limits, ends_us: Sequence[int] = ()
+) -> Iterator[Step]:
+    """Yield the steps of a lateness-bounded replay of units that are each narrow enough.
+
+    No step goes on beyond one of those times, given in their order: each unit lies on one side.
+    """
     walk = _Walk(sorted(units, key=lambda unit: unit.place), limits)
     number = 0
     while (oldest := walk.oldest()) is not None:
         limit_us = oldest.min_ts_us + threshold_us
+        following = bisect_right(ends_us, oldest.min_ts_us)
+        if following < len(ends_us):
+            limit_us = min(limit_us, ends_us[following] - 1)
         if oldest.max_ts_us > limit_us:
             raise TooWide(oldest)
         yield Step(number, oldest.min_ts_us, walk.take_up_to(limit_us))

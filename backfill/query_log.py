@@ -22,7 +22,12 @@ def committed(checkpoint: Path) -> Committed:
     batches = sorted(int(name) for name in names if name.isdigit())
     if not batches:
         return Committed(0, ())
-    text = (checkpoint / "offsets" / str(batches[-1])).read_text(encoding="utf-8")
+    return Committed(steps_of(checkpoint, batches[-1]), tuple(batches))
+
+
+def steps_of(checkpoint: Path, batch: int) -> int:
+    """Return how many steps a query is through with after a batch, which may not be committed."""
+    text = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
     # After the version and the metadata, a line for each source: all are at the same step.
     offsets = [json.loads(line) for line in text.splitlines()[2:] if line.startswith("{")]
-    return Committed(min(int(offset["step"]) for offset in offsets), tuple(batches))
+    return min(int(offset["step"]) for offset in offsets)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backfill import tags
 from backfill.enumerator import STEP_LIMITS, make_plan
+from backfill.lookups.resolve import ends_of_steps, histories, planned
 from backfill.pace import Rate
 from backfill.planner import Limits
 from backfill.replay import Delivery
@@ -19,12 +20,13 @@ from headrace.errors import UsageError
 from headrace.locks import hold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Literal
 
     from backfill.period import Period
     from backfill.plan import Order, Plan
     from backfill.replay import Target
+    from headrace.config.lookups import Lookup
     from headrace.config.workspace import Workspace
 
 # At a rate, a step is to be done within this time, so that little is repeated after a crash.
@@ -47,6 +49,7 @@ class Request:
     # Of an application: the period asked for, where the one that is read is wider.
     emitted: Period | None = None
     stage: bool = False
+    lookups: Mapping[str, Lookup] = field(default_factory=dict)
 
     @property
     def limits(self) -> Limits:
@@ -92,6 +95,7 @@ def held_by(run_id: str) -> tuple[str, str]:
 
 def plan_of(workspace: Workspace, request: Request) -> Plan:
     """Plan a replay, and do nothing else."""
+    looked_up = histories(workspace, request.lookups)
     sources = [
         LakeSource(
             workspace,
@@ -103,14 +107,16 @@ def plan_of(workspace: Workspace, request: Request) -> Plan:
         )
         for name in dict.fromkeys(request.tables)
     ]
-    return make_plan(
+    plan = make_plan(
         sources,
         request.period,
         request.regions,
         request.order,
         request.threshold_us,
         limits=request.limits,
+        ends_us=ends_of_steps(looked_up, request.period, request.order),
     )
+    return replace(plan, lookups=planned(looked_up, plan.steps))
 
 
 def sources_of(

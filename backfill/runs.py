@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from backfill import tags
 from backfill.jsonl import JsonlFolder
+from backfill.plan import read_head
 from backfill.query_log import committed
 from backfill.request import state_of
 from backfill.state import RunState
@@ -83,7 +84,9 @@ def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancell
         )
     # An open lock file survives the removal of its folder.
     with hold(state.lock, f"replay {run_id}", "stop it first: Ctrl-C, or SIGTERM to its process"):
-        removed = [table for table in record.tables if _untagged(workspace, table, run_id)]
+        lookups = (one.table for one in read_head(state.plan_file).lookups) if state.exists else ()
+        tagged = dict.fromkeys((*record.tables, *lookups))
+        removed = [table for table in tagged if _untagged(workspace, table, run_id)]
         if delete_output and record.staged is not None:
             place = record.staged
             drop_table(workspace, place)

@@ -7,38 +7,61 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyiceberg.table import Table
 
     from backfill.source import LakeSource
 
 PREFIX = "headrace-replay-"
+# A lookup has a tag for each of its snapshots: the run, this, and the snapshot's id.
+OF = "@"
 log = structlog.get_logger(__name__)
 
 
 def hold(source: LakeSource, run_id: str) -> None:
     """Tag the pinned snapshot; where that cannot be done, say what may happen."""
-    if source.snapshot_id is None:
-        return
-    name = PREFIX + run_id
-    if name in source.table.metadata.refs:
+    if source.snapshot_id is not None:
+        _hold(source.table, source.name, {PREFIX + run_id: source.snapshot_id})
+
+
+def hold_all(table: Table, name: str, snapshots: Iterable[int], run_id: str) -> None:
+    """Tag the snapshots of a lookup, in one commit; where that cannot be done, say so as well."""
+    _hold(table, name, {f"{PREFIX}{run_id}{OF}{one}": one for one in snapshots})
+
+
+def release(table: Table, run_id: str) -> bool:
+    """Remove the tags of a run that has ended; whether there were any."""
+    table.refresh()
+    own = [name for name in table.metadata.refs if _is_of(name, run_id)]
+    if not own:
+        return False
+    with table.manage_snapshots() as change:
+        for name in own:
+            change.remove_tag(name)
+    return True
+
+
+def _hold(table: Table, name: str, wanted: dict[str, int]) -> None:
+    missing = {tag: one for tag, one in wanted.items() if tag not in table.metadata.refs}
+    if not missing:
         return
     try:
-        with source.table.manage_snapshots() as change:
-            change.create_tag(source.snapshot_id, name)
+        with table.manage_snapshots() as change:
+            for tag, snapshot_id in missing.items():
+                change.create_tag(snapshot_id, tag)
     except Exception as problem:  # noqa: BLE001 - a catalog without the right to write must not end a read
         log.warning(
             "the snapshot could not be tagged: an expiry during the replay may take its files",
-            table=source.name,
+            table=name,
             reason=type(problem).__name__,
         )
 
 
-def release(table: Table, run_id: str) -> bool:
-    """Remove the tag of a run that has ended; whether there was one."""
-    name = PREFIX + run_id
-    table.refresh()
-    if name not in table.metadata.refs:
-        return False
-    with table.manage_snapshots() as change:
-        change.remove_tag(name)
-    return True
+def _is_of(tag: str, run_id: str) -> bool:
+    of_run, _, snapshot_id = tag.removeprefix(PREFIX + run_id).partition(OF)
+    return (
+        tag.startswith(PREFIX + run_id)
+        and not of_run
+        and (snapshot_id.isdecimal() or tag == PREFIX + run_id)
+    )

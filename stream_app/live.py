@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import structlog
 
 from backfill.asked import smallest_threshold
+from backfill.lookups.frames import lookups_live
 from headrace.application.live import live_stream
 from headrace.application.live_source import turned_away_folder
 from headrace.application.select import selected
@@ -78,6 +79,7 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         refuse_other_sources(checkpoint, {name: _name_of(app, one) for name, one in live.items()})
         fresh = not any((checkpoint / "offsets").glob("[0-9]*"))
         marked = _frames(app, workspace, spark, live, once=once, fresh=fresh)
+        marked |= lookups_live(spark, app, workspace, checkpoint, state)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
         query = start(result, app.config.sink, workspace, app.config.name, checkpoint, once=False)

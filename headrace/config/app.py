@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from headrace.config.app_sinks import AppSink
+from headrace.config.follow import Follow
 from headrace.config.hygiene import LakeHygiene
 from headrace.config.kafka_parts import (
     REGISTRY_DOC,
@@ -19,6 +20,7 @@ from headrace.config.kafka_parts import (
     registry_subject,
     registry_url,
 )
+from headrace.config.lookups import Lookup
 from headrace.config.model import Model
 from headrace.config.scalars import Callable_, Duration, KeyName, Name, Text, Topics
 
@@ -75,6 +77,9 @@ class IcebergSource(Model):
         json_schema_extra={"default": "15min"},
     )
     columns: tuple[Text, ...] = Field(default=(), description="Columns to read. By default all.")
+    follow: Follow | None = Field(
+        default=None, description="How a live run reads it. Without, it is of the past alone."
+    )
 
     @property
     def identifier(self) -> str:
@@ -142,6 +147,10 @@ class App(Model):
     name: Name = Field(description="The application's name; its checkpoints and plans carry it.")
     sources: dict[KeyName, AppSource] = Field(
         min_length=1, description="The sources by the names that the transform knows them by."
+    )
+    lookups: dict[KeyName, Lookup] = Field(
+        default_factory=dict,
+        description="Tables to join with, by the names that the transform knows them by.",
     )
     transform: Transform = Field(description="What is computed.")
     watermarks: dict[KeyName, Watermark] = Field(

@@ -9,6 +9,7 @@ from headrace.config.checks_candidates import check_candidates, check_halves
 from headrace.config.checks_functions import check_functions
 from headrace.config.checks_hygiene import check_required
 from headrace.config.checks_kafka import check_registry, check_source, columns_of
+from headrace.config.checks_lookups import check_lookups
 from headrace.config.checks_stream import report_expression
 from headrace.config.checks_watermarks import check_watermarks
 from headrace.config.problems import did_you_mean
@@ -43,6 +44,7 @@ def check_app(sheet: Sheet) -> dict[str, Record]:
             check_halves(sheet, path)
     _check_cycles(sheet)
     check_candidates(sheet, schemas)
+    check_lookups(sheet)
     _check_transform(sheet)
     check_watermarks(sheet, columns)
     check_app_sink(sheet)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.cutting import Cell, Grid, runs_of_row_groups, slices_of_row_group
+from backfill.cutting import Cell, Grid, at_times, runs_of_row_groups, slices_of_row_group
 from backfill.planner import Limits, Step, bounded, unordered
 from backfill.units import RowGroup, Unit
 
@@ -196,3 +196,22 @@ def test_a_record_from_far_ahead_is_delivered_last_and_moves_no_frontier() -> No
     steps = list(bounded(cut(files, 10), 10, ROOMY))
     assert [step.frontier_us for step in steps] == [0, 12, 20, POISON]
     assert delivered(steps, files)[-1] == [("poisoned", 0, 2, POISON)]
+
+
+@given(layouts, thresholds, limits, st.lists(times, max_size=6, unique=True).map(sorted))
+@settings(max_examples=300, deadline=None)
+def test_no_step_goes_on_beyond_a_time_that_ends_it(
+    files: list[File], threshold: int, limit: Limits, ends: list[int]
+) -> None:
+    units = cut(files, threshold)
+    pieces = list(at_times(units, ends))
+    steps = list(bounded(pieces, threshold, limit, ends))
+    for step, inside in zip(steps, delivered(steps, files), strict=True):
+        assert all(step.frontier_us <= time for *_, time in inside)
+        for end in ends:
+            # What is current at the frontier is current for all of it.
+            assert not any(step.frontier_us < end <= time for *_, time in inside)
+    assert Counter(one for step in delivered(steps, files) for one in step) == Counter(
+        one for unit in units for one in records(unit, files)
+    )
+    assert sum(piece.rows for piece in pieces) == sum(unit.rows for unit in units)

@@ -1,0 +1,112 @@
+"""Which state of a lookup a batch joins with: by its step in a replay, by what it took live.
+
+Spark plans the parts of a Python batch source once for a query, and not for each micro-batch. But
+a task knows of which batch it is, and Spark has written down how far that batch goes before it
+begins: `offsets/<batch>` in the query's checkpoint.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from backfill.query_log import steps_of
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from backfill.lookups.planned import PlannedLookup
+
+# As many batches are kept as Spark itself keeps of its log.
+KEPT_BATCHES: Final = 100
+
+
+def current_batch(name: str) -> int:
+    """Return the number of the micro-batch that this task is of."""
+    from pyspark import TaskContext  # noqa: PLC0415 - a plan needs no Spark
+
+    context = TaskContext.get()
+    said = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    if said is None:
+        raise Terminal(
+            f"lookup {name} was read outside of a batch: of what time is it to be?",
+            "join it with a stream; to collect it before the query begins, let it be as_of: today"
+            " in a replay, or as_of: a time",
+        )
+    return int(said)
+
+
+def replayed_snapshot(lookup: PlannedLookup, checkpoint: Path, batch: int) -> int | None:
+    """Return the snapshot that a batch of a replay joins with."""
+    # A batch without data closes windows of what came before: it is still of the last step.
+    return lookup.at_step(max(0, steps_of(checkpoint, batch) - 1))
+
+
+def taken_snapshot(
+    folder: Path,
+    checkpoint: Path,
+    batch: int,
+    head: Callable[[], int | None],
+    *,
+    is_there: Callable[[int], bool],
+) -> int | None:
+    """Return the snapshot of a live batch: what is current when the first task of it asks.
+
+    All tasks get the same, and get it again when the batch is done again. Where it is gone by
+    then, they take what is current anew.
+    """
+    plan = (checkpoint / "offsets" / str(batch)).read_bytes()
+    # A checkpoint that was put back to an earlier batch makes another batch of that number.
+    name = f"{batch}-{hashlib.sha256(plan).hexdigest()[:16]}"
+    for attempt in range(KEPT_BATCHES):
+        kept = folder / f"{name}-{attempt}.json"
+        taken = _read(kept)
+        if taken is _NOTHING:
+            _forget(folder, batch)
+            taken = _keep(kept, head())
+        if not isinstance(taken, int) or is_there(taken):
+            return taken if isinstance(taken, int) else None
+    raise Terminal(
+        f"every snapshot that batch {batch} of a lookup took was gone before it was read",
+        "let the table's expiry keep more than what is needed this very moment",
+    )
+
+
+_NOTHING: Final = object()
+
+
+def _read(kept: Path) -> object:
+    try:
+        said: object = json.loads(kept.read_bytes())
+    except FileNotFoundError:
+        return _NOTHING
+    return said
+
+
+def _keep(kept: Path, snapshot_id: int | None) -> object:
+    """Keep what this task has found, unless another one was first: then take the other's."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    own = kept.with_name(f".{uuid4().hex}")
+    own.write_text(json.dumps(snapshot_id), encoding="utf-8")
+    try:
+        # Whole or not at all, and never over another's.
+        os.link(own, kept)
+    except FileExistsError:
+        return _read(kept)
+    finally:
+        own.unlink()
+    return snapshot_id
+
+
+def _forget(folder: Path, batch: int) -> None:
+    for old in folder.glob("*.json"):
+        number = old.name.partition("-")[0]
+        if number.isdecimal() and int(number) < batch - KEPT_BATCHES:
+            with contextlib.suppress(FileNotFoundError):
+                old.unlink()

@@ -1,0 +1,62 @@
+"""Which state of a lookup each step of a replay joins with."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# A table that changes all the time would else cut a replay into a step for each change.
+FINEST_US = 30_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLookup:
+    """One lookup in a plan: its columns as Iceberg's JSON, and its snapshots, each from a step on.
+
+    A snapshot is None where the table has none: it holds nothing.
+    """
+
+    name: str
+    table: str
+    as_of: str
+    columns: str
+    from_step: tuple[tuple[int, int | None], ...]
+
+    def at_step(self, step: int) -> int | None:
+        """Return the snapshot that a step joins with."""
+        after = bisect_right(self.from_step, step, key=lambda run: run[0])
+        return self.from_step[max(0, after - 1)][1]
+
+    @property
+    def snapshots(self) -> tuple[int, ...]:
+        """All snapshots that the replay needs, in the order of their first use."""
+        return tuple(dict.fromkeys(one for _, one in self.from_step if one is not None))
+
+
+def cuts(times_us: Iterable[int], finest_us: int = FINEST_US) -> list[int]:
+    """Return where steps are to end so that none goes on beyond a change, as far apart as that.
+
+    A change on its own is a cut. One that follows a cut sooner waits until that time is over: a
+    record is joined with a state that was replaced at most so long before it arrived.
+    """
+    found: list[int] = []
+    for time_us in sorted(times_us):
+        soonest_us = found[-1] + finest_us if found else time_us
+        # What the last cut already waits for is behind it.
+        if not found or time_us > found[-1]:
+            found.append(max(time_us, soonest_us))
+    return found
+
+
+def runs(snapshots: Sequence[int | None]) -> tuple[tuple[int, int | None], ...]:
+    """Return, of one snapshot for each step, where another one begins."""
+    changed = [
+        (step, snapshot)
+        for step, snapshot in enumerate(snapshots)
+        if step == 0 or snapshot != snapshots[step - 1]
+    ]
+    return tuple(changed) or ((0, None),)

@@ -1,0 +1,140 @@
+"""Which snapshot of a table was current at a time, as far back as its history tells."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from pyiceberg.table.metadata import TableMetadata
+
+MS_US = 1000
+# What is taken away and given anew within this time is one change, where nothing says otherwise.
+ONE_CHANGE_MS = 30_000
+TAKES_AWAY = frozenset({"delete", "overwrite"})
+
+
+class Entry(NamedTuple):
+    """A line of a table's log: from then on that snapshot was current."""
+
+    at_ms: int
+    snapshot_id: int
+
+
+class Made(NamedTuple):
+    """A snapshot: when, after which one and by what it was made, the how many-th of its table."""
+
+    at_ms: int
+    parent_id: int | None
+    sequence: int
+    operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What was current, each from its time until the next. Before the first, nobody knows."""
+
+    changes: tuple[tuple[int, int], ...]
+
+    @property
+    def begins_us(self) -> int | None:
+        """The oldest time that is known of; None for a table that never had a snapshot."""
+        return self.changes[0][0] if self.changes else None
+
+    def at(self, time_us: int) -> int | None:
+        """Return the snapshot that was current at a time; None before the first."""
+        after = bisect_right(self.changes, time_us, key=lambda change: change[0])
+        return self.changes[after - 1][1] if after else None
+
+    def times_within(self, start_us: int, end_us_exclusive: int) -> list[int]:
+        """Return when another snapshot became current, after the start and before the end."""
+        return [at_us for at_us, _ in self.changes if start_us < at_us < end_us_exclusive]
+
+
+def timeline_of(metadata: TableMetadata) -> Timeline:
+    """Read what a table's metadata tell of its main branch."""
+    log = [Entry(one.timestamp_ms, one.snapshot_id) for one in metadata.snapshot_log]
+    made = {
+        one.snapshot_id: Made(
+            one.timestamp_ms,
+            one.parent_snapshot_id,
+            one.sequence_number or 0,
+            "" if one.summary is None else one.summary.operation.value,
+        )
+        for one in metadata.snapshots
+    }
+    commits = {one.timestamp_ms for one in metadata.metadata_log} | {metadata.last_updated_ms}
+    return timeline(log, made, commits)
+
+
+def timeline(
+    log: Sequence[Entry], made: Mapping[int, Made], commits: Collection[int] = ()
+) -> Timeline:
+    """Return what was current when, from a log and the snapshots that are still there.
+
+    A snapshot that was let go takes all before it along: a time in between would else be given a
+    state that was not its own. A rollback is a line like any other. `commits` has the times of
+    the latest commits: a line at none of them was never seen by anybody.
+    """
+    begin = _begin(log, made)
+    known = log[begin:]
+    seen = [
+        one
+        for one, following in pairwise(known)
+        if not _is_within_a_commit(one, following, made, commits)
+    ]
+    return Timeline(tuple(_in_order([*seen, *known[-1:]])))
+
+
+def _is_within_a_commit(
+    one: Entry, following: Entry, made: Mapping[int, Made], commits: Collection[int]
+) -> bool:
+    """Whether a line is of a commit that went on: pyiceberg deletes, then appends, in one."""
+    own, child = made[one.snapshot_id], made[following.snapshot_id]
+    if child.parent_id != one.snapshot_id:
+        return False
+    if commits and one.at_ms >= min(commits):
+        return one.at_ms not in commits
+    is_replacement = own.operation in TAKES_AWAY and child.operation == "append"
+    return is_replacement and following.at_ms - one.at_ms <= ONE_CHANGE_MS
+
+
+def _begin(log: Sequence[Entry], made: Mapping[int, Made]) -> int:
+    """Return from which line on nothing is missing."""
+    begin = newest = 0
+    before: int | None = None
+    for index, entry in enumerate(log):
+        own = made.get(entry.snapshot_id)
+        if own is None:
+            begin = index + 1
+            continue
+        # Some tools that expire take lines out one by one, and the rest of the log along not.
+        if entry.snapshot_id == before or (
+            own.at_ms == entry.at_ms and _is_lone(own, newest, made)
+        ):
+            begin = index
+        before, newest = entry.snapshot_id, max(newest, own.sequence)
+    return begin
+
+
+def _is_lone(own: Made, newest: int, made: Mapping[int, Made]) -> bool:
+    """Whether a snapshot follows one that is gone; `newest` is the highest number before it.
+
+    What replaces a table follows none either, and takes the next number.
+    """
+    is_next = own.sequence != 0 and own.sequence == newest + 1
+    return own.parent_id not in made and not is_next
+
+
+def _in_order(log: Iterable[Entry]) -> list[tuple[int, int]]:
+    """Order lines by time as Iceberg reads them: of those up to a time, the last written counts."""
+    kept: list[tuple[int, int]] = []
+    for at_ms, snapshot_id in log:
+        while kept and kept[-1][0] >= at_ms * MS_US:
+            kept.pop()
+        kept.append((at_ms * MS_US, snapshot_id))
+    return kept
