@@ -42,7 +42,7 @@ table:
   database: playback
   table: events
   partition_by: ["day(__metadata__.kafka_ingestion_ts)"]
-  properties: {{write.parquet.compression-level: "{level}"}}
+  properties: {{{properties}}}
 """
 
 
@@ -88,12 +88,14 @@ def log_bytes(folder: Path, topic: str) -> int:
     return sum(file.stat().st_size for file in folder.rglob(f"{topic}-*/*.log"))
 
 
-def landed_bytes(root: Path, broker: Broker, topic: str, level: int) -> tuple[int, int]:
+def landed_bytes(root: Path, broker: Broker, topic: str, level: int | None) -> tuple[int, int]:
     """Land a topic; returns the bytes of the data files, and of all the table's metadata."""
     create_workspace(root)
     text = HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers)
     (root / "headrace.yaml").write_text(text, encoding="utf-8")
-    (root / "events.yaml").write_text(TABLE.format(topic=topic, level=level), encoding="utf-8")
+    properties = "" if level is None else f'write.parquet.compression-level: "{level}"'
+    table = TABLE.format(topic=topic, properties=properties)
+    (root / "events.yaml").write_text(table, encoding="utf-8")
     command = [console_script("lake-writer"), "start", "-c", "events.yaml", "--once"]
     subprocess.run(command, cwd=root, check=True, stdout=subprocess.DEVNULL)
     files = [file for file in (root / ".headrace" / "warehouse").rglob("*") if file.is_file()]
@@ -105,7 +107,9 @@ def main() -> None:
     """Measure and report."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--events", type=int, default=1_000_000)
-    asked.add_argument("--level", type=int, default=1, help="of the table's zstd")
+    asked.add_argument(
+        "--level", type=int, help="of the table's zstd; without it, what it has by default"
+    )
     given = asked.parse_args()
     number = given.events
     with tempfile.TemporaryDirectory() as folder:

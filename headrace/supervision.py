@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Supervised:
-    """A job that can be made anew, and how it fares."""
+    """A job that can be made anew, and how it fares: `reason` is why it does not run."""
 
     name: str
     make: Callable[[], Job]
@@ -43,7 +43,7 @@ class Supervised:
     def start(self, *, once: bool) -> None:
         """Start it; what keeps it from starting is a failure like any other."""
         try:
-            self.running = RunningJob(self.make(), once=once)
+            self.running, self.reason = RunningJob(self.make(), once=once), None
         except Exception as problem:  # noqa: BLE001 - what keeps one from starting ends no other
             self._failed(explained(self.name, problem), once=once)
 
@@ -71,17 +71,20 @@ class Supervised:
             self.running.begin_no_more()
 
     def drain(self) -> None:
-        """Let the batch at hand end, and go no further."""
+        """Let the batch at hand end, and go no further.
+
+        One that waits for its next try has no batch at hand: it has failed, and stays so.
+        """
         if self.running is not None:
             self.running.drain()
-            self.reason = self.reason or self.running.failure()
+            self.reason = self.running.failure()
         self.ended = True
 
     def _failed(self, problem: HeadraceError, *, once: bool) -> None:
-        self.failures += 1
+        self.failures, self.reason = self.failures + 1, problem
         is_last = once and self.failures >= MOST_TRIES_ONCE
         if isinstance(problem, Terminal) or is_last:
-            self.ended, self.reason = True, problem
+            self.ended = True
             log.error("a job has ended", job=self.name, reason=str(problem))
             return
         pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (self.failures - 1))

@@ -142,6 +142,7 @@ class LakeWriter:
         marked = {} if mark is None else mark.next_offsets
         self._starts = starting_places(source.topic, marked, held, source.starting_offsets)
         self._lost(held)
+        self._commits.begin(self._starts)
         if self._checkpoint.exists():
             shutil.rmtree(self._checkpoint)
 

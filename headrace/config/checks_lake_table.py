@@ -75,22 +75,30 @@ def check_partitions(
 
     `untyped` are those that are there, too, and whose types are not known yet.
     """
+    seen: set[Partition] = set()
     for number, _ in enumerate(sheet.items(*path)):
-        _check_partition(sheet, (*path, number), columns, untyped)
+        partition = _partition(sheet, (*path, number))
+        if partition is None:
+            continue
+        if partition in seen:
+            sheet.report((*path, number), f"{partition} is there twice", "remove one of them")
+        elif partition.column.split(".")[0] not in untyped:
+            _check_partition(sheet, (*path, number), columns, partition)
+        seen.add(partition)
 
 
-def _check_partition(
-    sheet: Sheet, path: KeyPath, columns: Columns, untyped: Collection[str]
-) -> None:
+def _partition(sheet: Sheet, path: KeyPath) -> Partition | None:
     text = sheet.text(*path)
     if text is None or sheet.is_secret(*path):
-        return
+        return None
     try:
-        partition = parse_partition(text)
+        return parse_partition(text)
     except PydanticCustomError:
-        return  # the model reports it
-    if partition.column.split(".")[0] in untyped:
-        return
+        return None  # the model reports it
+
+
+def _check_partition(sheet: Sheet, path: KeyPath, columns: Columns, partition: Partition) -> None:
+    text = sheet.text(*path) or ""
     offset = max(text.replace("`", "").rfind(partition.column), 0)
     found = columns.find(partition.column.split("."))
     if isinstance(found, Missing):

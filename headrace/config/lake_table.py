@@ -21,9 +21,11 @@ class Target(Model):
     catalog: KeyName = Field(description="A catalog of headrace.yaml.")
     database: Text = Field(description="The namespace; made if it is not there.")
     table: Text = Field(description="The table; made if it is not there.")
-    partition_by: tuple[PartitionField, ...] = Field(
-        default=(),
-        description="day(column), hour, month, year, bucket(n, column), truncate(n, column), column.",
+    partition_by: tuple[PartitionField, ...] | None = Field(
+        default=None,
+        description="day(column), hour, month, year, bucket(n, column), truncate(n, column), "
+        "column. Changed, it holds for new files from the next start; left away, a table that is "
+        "there keeps its own.",
     )
     target_file_size: Size = Field(
         default=128 * 2**20,

@@ -72,12 +72,12 @@ def append(table: Table, commit: Append) -> Table:
     parent = table.current_snapshot()
     draft = ManifestDraft(table, commit.snapshot_id)
     snapshot = _snapshot(table, parent, commit, draft)
-    return commit_if(on_head(table), table, _changes(table, commit, snapshot), draft.written)
+    return commit_if((on_head(table),), table, _changes(table, commit, snapshot), draft.written)
 
 
 def set_properties(table: Table, properties: Mapping[str, str]) -> Table:
     """Change properties while the table has exactly this head; `HeadMoved` where it has not."""
-    return commit_if(on_head(table), table, [SetPropertiesUpdate(updates=dict(properties))])
+    return commit_if((on_head(table),), table, [SetPropertiesUpdate(updates=dict(properties))])
 
 
 def remove_quietly(table: Table, places: Sequence[str]) -> None:
@@ -147,16 +147,16 @@ def on_head(table: Table) -> TableRequirement:
 
 
 def commit_if(
-    condition: TableRequirement,
+    conditions: Sequence[TableRequirement],
     table: Table,
     updates: Sequence[TableUpdate],
     written: Sequence[str] = (),
 ) -> Table:
-    """Change the table once, where the condition holds; `HeadMoved` where it does not.
+    """Change the table once, where the conditions hold; `HeadMoved` where one does not.
 
     `written` are the files that only this commit refers to. `NoAnswer` where nobody knows.
     """
-    requirements = (AssertTableUUID(uuid=table.metadata.table_uuid), condition)
+    requirements = (AssertTableUUID(uuid=table.metadata.table_uuid), *conditions)
     try:
         response = table.catalog.commit_table(table, requirements, tuple(updates))
     except CommitFailedException as refused:

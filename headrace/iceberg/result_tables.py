@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.exceptions import NoSuchTableError
 
 from headrace.iceberg.catalog import open_catalog, split_name
-from headrace.iceberg.tables import partition_spec
+from headrace.iceberg.specs import first_spec
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def ensure_result_table(workspace: Workspace, sink: IcebergSink, record: Record)
         **own_properties,
     }
     catalog.create_table_if_not_exists(
-        name, schema, partition_spec=partition_spec(sink.partition_by, schema), properties=created
+        name, schema, partition_spec=first_spec(sink.partition_by, schema), properties=created
     )
 
 

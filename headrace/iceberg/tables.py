@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import TableAlreadyExistsError
-from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.transforms import parse_transform
 
 from headrace.contract import TABLE_PROPERTIES, with_metadata
 from headrace.iceberg.catalog import load_from, open_catalog, split_name
-from headrace.iceberg.evolving import follow
+from headrace.iceberg.evolving import follow, follow_partitions
+from headrace.iceberg.specs import first_spec
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
     from headrace.config.lake_table import Target
-    from headrace.config.partitioning import Partition
     from headrace.config.workspace import Workspace
     from headrace.iceberg.evolution import Follows
     from headrace.schema.model import Record
-
-FIRST_PARTITION_ID = 1000
 
 
 def ensure_table(
@@ -34,8 +30,8 @@ def ensure_table(
 ) -> Table:
     """Return the table, made by the schema where it is missing.
 
-    One that is there gets the columns that it lacks, as far as it is to follow; one that does not
-    fit is refused.
+    One that is there gets the columns that it lacks, as far as it is to follow, and then the
+    partitions that its file names; one that does not fit is refused.
     """
     catalog = open_catalog(workspace.catalog(target.catalog))
     name = (*target.database.split("."), target.table)
@@ -47,10 +43,13 @@ def ensure_table(
             catalog.create_table(
                 name,
                 schema,
-                partition_spec=partition_spec(target.partition_by, schema),
+                partition_spec=first_spec(target.partition_by or (), schema),
                 properties={**properties(target), **own_properties},
             )
-    table = follow(lambda: catalog.load_table(name), target.identifier, record, follows)
+    load = partial(catalog.load_table, name)
+    table = follow(load, target.identifier, record, follows)
+    if target.partition_by is not None:
+        table = follow_partitions(load, target.identifier, target.partition_by)
     missing = {
         key: value for key, value in TABLE_PROPERTIES.items() if table.properties.get(key) != value
     }
@@ -74,26 +73,6 @@ def properties(target: Target) -> dict[str, Any]:
         **target.properties,
         **TABLE_PROPERTIES,
     }
-
-
-def partition_spec(partitions: Sequence[Partition], schema: Schema) -> PartitionSpec:
-    """Return Iceberg's partition spec over columns by their names, nested ones included."""
-    fields = []
-    for number, partition in enumerate(partitions):
-        argument = "" if partition.argument is None else f"[{partition.argument}]"
-        column = partition.column.replace("`", "")
-        name = column.split(".")[-1] + (
-            "" if partition.transform == "identity" else f"_{partition.transform}"
-        )
-        fields.append(
-            PartitionField(
-                source_id=schema.find_field(column, case_sensitive=False).field_id,
-                field_id=FIRST_PARTITION_ID + number,
-                transform=parse_transform(f"{partition.transform}{argument}"),
-                name=name,
-            )
-        )
-    return PartitionSpec(*fields)
 
 
 def table_loader(workspace: Workspace, name: str) -> Callable[[], Table]:

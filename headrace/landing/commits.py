@@ -26,7 +26,16 @@ from headrace.iceberg.append import (
 from headrace.iceberg.history import kept_snapshots, main_line, remove_let_go, to_let_go
 from headrace.landing.completeness import Completeness, completeness_property
 from headrace.landing.losses import losses_property, with_losses
-from headrace.landing.marks import SUMMARY, Identity, Mark, Told, following, mark_property, standing
+from headrace.landing.marks import (
+    NO_SNAPSHOT,
+    SUMMARY,
+    Identity,
+    Mark,
+    Told,
+    following,
+    mark_property,
+    standing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -115,6 +124,31 @@ class TableCommits:
         said = table.properties.get(completeness_property(self._identity.writer))
         self.completeness = Completeness.from_json(said)
         return self._mark
+
+    def begin(self, starts: Mapping[int, int]) -> None:
+        """Keep where the writer begins, where the table has no mark of it yet.
+
+        So its second start goes on from there, when `latest` is another place; and a topic of
+        which nothing has come is known to be complete.
+        """
+        if self._mark is not None:
+            return
+        mark = following(None, self._identity, NO_SNAPSHOT, starts, starts)
+        table = self._load_table()
+        if self._standing(table) is not None:
+            raise self._not_begun("another process has begun in between")
+        try:
+            set_properties(table, {mark_property(self._identity.writer): mark.to_json()})
+        except (HeadMoved, NoAnswer) as problem:
+            raise self._not_begun(str(problem)) from problem
+        self._mark = mark
+
+    def _not_begun(self, why: str) -> Transient:
+        return Transient(
+            f"the place where {self._identity.writer} begins could not be kept in {self._table}:"
+            f" {why}",
+            "start it again when the catalog answers",
+        )
 
     def commit(self, batch: Batch) -> Mark:
         """Land a batch, or raise.

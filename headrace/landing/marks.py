@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 SUMMARY: Final = "headrace.commit"
+# In the mark of a writer that has begun and committed nothing yet.
+NO_SNAPSHOT: Final = -1
 
 
 def mark_property(writer: str) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from headrace.embedded.process import wait_until
 from headrace.iceberg.tables import table_loader
 from headrace.landing.completeness import completeness_property
-from tests.integration.lake_writer.live_writer import LIMIT_S, live
+from tests.integration.lake_writer.live_writer import live
+from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
@@ -42,11 +41,6 @@ def name(unique: Callable[[str], str], pipelines: Pipelines) -> str:
     chosen = unique("crashed")
     pipelines.make_topic(chosen, partitions=2)
     return chosen
-
-
-@pytest.fixture
-def load(lake_catalog: Catalog, name: str) -> Callable[[], Table]:
-    return lambda: lake_catalog.load_table(("tv", name))
 
 
 class Crash(Exception):

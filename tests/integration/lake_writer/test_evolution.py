@@ -17,13 +17,13 @@ from headrace.kafka.sender import Record
 from headrace.schema.avro import parse_avro
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import NAME, RECORD, LandingTable
-from tests.integration.lake_writer.live_writer import LIMIT_S, live
+from tests.integration.lake_writer.live_writer import live
+from tests.integration.live import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
@@ -61,18 +61,6 @@ OLD_ROW_NOW = {
     "key": 1, "at": {"x": 0.5, "y": None}, "many": [{"n": 1, "unit": None}], "more": None,
 }  # fmt: skip
 NEW_ROW_NOW = {**NEW_ROW, "many": [{"n": 2**40, "unit": "m"}]}
-
-
-@pytest.fixture
-def name(unique: Callable[[str], str], pipelines: Pipelines) -> str:
-    chosen = unique("evolving")
-    pipelines.make_topic(chosen)
-    return chosen
-
-
-@pytest.fixture
-def load(lake_catalog: Catalog, name: str) -> Callable[[], Table]:
-    return lambda: lake_catalog.load_table(("tv", name))
 
 
 def schema(fields: Sequence[object]) -> dict[str, Any]:

@@ -14,14 +14,13 @@ from headrace.kafka.sender import Record
 from headrace.landing.marks import SUMMARY, Mark, Span, mark_property
 from headrace.locks import AlreadyHeld, hold
 from lake_writer.writer import Landed
-from tests.integration.lake_writer.landing_table import BOUNDED, bounds
+from tests.integration.lake_writer.landing_table import BOUNDED, bounds, places
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
@@ -38,21 +37,9 @@ def name(unique: Callable[[str], str], pipelines: Pipelines) -> str:
     return chosen
 
 
-@pytest.fixture
-def load(lake_catalog: Catalog, name: str) -> Callable[[], Table]:
-    return lambda: lake_catalog.load_table(("tv", name))
-
-
 def rows(table: Table) -> list[dict[str, object]]:
     found: list[dict[str, object]] = table.scan().to_arrow().to_pylist()
     return found
-
-
-def places(table: Table) -> list[tuple[int, int]]:
-    """Return partition and offset of every row, sorted: a doubled one is there twice."""
-    found = table.scan(selected_fields=(contract.PARTITION, contract.OFFSET)).to_arrow()
-    column = found[contract.METADATA].to_pylist()
-    return sorted((one["partition"], one["offset"]) for one in column)
 
 
 def test_rows_and_files(

@@ -18,7 +18,8 @@ from lake_writer.audit import audit
 from lake_writer.places import OffsetsGone
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import places
-from tests.integration.lake_writer.live_writer import LIMIT_S, live
+from tests.integration.lake_writer.live_writer import live
+from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
 from tests.integration.router.live_router import delete_before
 
@@ -26,23 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
     from lake_writer.findings import Findings
-
-
-@pytest.fixture
-def name(unique: Callable[[str], str], pipelines: Pipelines) -> str:
-    chosen = unique("limits")
-    pipelines.make_topic(chosen)
-    return chosen
-
-
-@pytest.fixture
-def load(lake_catalog: Catalog, name: str) -> Callable[[], Table]:
-    return lambda: lake_catalog.load_table(("tv", name))
 
 
 def audited(pipelines: Pipelines, path: Path) -> Findings:

@@ -12,13 +12,21 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from headrace.config.load import load_lake_table
 from headrace.errors import HeadraceError
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.append import Append, append
+from headrace.iceberg.tables import ensure_table, table_loader
 from headrace.kafka.sender import Record
 from headrace.landing import commits as protocol
+from headrace.schema.avro import parse_avro
 from headrace.signals import Drain
 from lake_writer.audit import audit
 from lake_writer.maintenance import Maintenance
-from tests.integration.lake_writer.landing_table import BOUNDED, bounds, places, referenced
+from tests.integration.lake_writer.landing_table import (
+    BOUNDED,
+    bounds,
+    data_file,
+    places,
+    referenced,
+)
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:
@@ -101,6 +109,28 @@ def told(said: dict[str, tuple[int, int]]) -> list[tuple[int, int]]:
 def told_of(offsets: range) -> list[tuple[int, int]]:
     first, last = offsets[0], offsets[-1]
     return [((T0_MS + first) * 1000, (T0_MS + last) * 1000), (0, 0), (first, last)]
+
+
+def test_compacted_files_are_smaller_unless_the_table_names_a_level(
+    spark: SparkSession, workspace: Workspace, unique: Callable[[str], str]
+) -> None:
+    pipelines = Pipelines(workspace)
+    columns = [{"name": "id", "type": "long"}]
+    schema = {"type": "record", "name": "tv.Event", "fields": columns}
+
+    def compacted(**properties: str) -> int:
+        name = unique("level")
+        target = {"catalog": "lake", "database": "tv", "table": name, "properties": properties}
+        loaded = load_lake_table(pipelines.table(name, name, schema, table=target), workspace)
+        table = ensure_table(workspace, loaded.config.table, parse_avro(schema))
+        five = [range(first, first + 4_000) for first in range(0, 20_000, 4_000)]
+        found = [data_file(table, name, 0, offsets) for offsets in five]
+        append(table, Append(table.metadata.new_snapshot_id(), found, {}, {}))
+        assert Maintenance(workspace, loaded).run(spark, Drain()).files_after == 1
+        (task,) = table_loader(workspace, f"lake.tv.{name}")().scan().plan_files()
+        return task.file.file_size_in_bytes
+
+    assert compacted() < compacted(**{"write.parquet.compression-level": "1"})
 
 
 def test_what_a_crash_leaves_is_removed_and_nothing_else(

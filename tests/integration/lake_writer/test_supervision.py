@@ -14,7 +14,8 @@ from headrace.config.load import load_workspace
 from headrace.embedded.process import wait_until
 from headrace.errors import TableMissing
 from headrace.iceberg.catalog import open_catalog
-from tests.integration.lake_writer.live_writer import LIMIT_S, live
+from tests.integration.lake_writer.live_writer import live
+from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:

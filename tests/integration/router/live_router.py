@@ -1,77 +1,34 @@
-"""A router that runs in a thread while a test does something to its topic, and what its ledger says."""
+"""A router under way, and what its ledger says."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import threading
 from typing import TYPE_CHECKING
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from headrace.embedded.process import wait_until
 from headrace.kafka.cluster import quiet
-from headrace.signals import Drain
 from router.ledger_file import LedgerFile
 from router.state import stream_state
+from tests.integration.live import LIMIT_S, Live, until_drained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from router.ledger import Counts, Stretch
+    from router.ledger import Stretch
     from router.state import StreamState
     from tests.integration.pipelines import Pipelines
 
-LIMIT_S = 90.0
 
-
-class LiveRouter:
-    """A stream's router under way."""
-
-    def __init__(self, pipelines: Pipelines, spark: SparkSession, path: Path, drain: Drain) -> None:
-        router = pipelines.router(path)
-        router.prepare()
-        self.problem: Exception | None = None
-        self.counts: Mapping[str, Counts] = {}
-
-        def run() -> None:
-            try:
-                self.counts = router.run(spark, drain, once=False)
-            except Exception as problem:  # noqa: BLE001 - told to the thread that waits
-                self.problem = problem
-
-        self._thread = threading.Thread(target=run)
-        self._thread.start()
-
-    def ended(self) -> bool:
-        return not self._thread.is_alive()
-
-    def end(self) -> None:
-        """Wait for its end, and raise why; once."""
-        self._thread.join(LIMIT_S)
-        assert self.ended()
-        problem, self.problem = self.problem, None
-        if problem is not None:
-            raise problem
-
-
-@contextlib.contextmanager
-def live(pipelines: Pipelines, spark: SparkSession, path: Path) -> Iterator[LiveRouter]:
+def live(pipelines: Pipelines, spark: SparkSession, path: Path) -> AbstractContextManager[Live]:
     """Run a stream until the end of the block, then drain it."""
-    with Drain() as drain:
-        running = LiveRouter(pipelines, spark, path, drain)
-        try:
-            yield running
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert wait_until(running.ended, LIMIT_S)
-    running.end()
+    router = pipelines.router(path)
+    router.prepare()
+    return until_drained(lambda drain: router.run(spark, drain, once=False))
 
 
 def state_of(pipelines: Pipelines, stream: str) -> StreamState:

@@ -17,9 +17,9 @@ from headrace.kafka.sender import Record
 from router import query
 from router.ledger import Counts
 from router.source import Gap, TopicMadeAnew
+from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
 from tests.integration.router.live_router import (
-    LIMIT_S,
     add_partitions,
     delete_before,
     ledger_of,

@@ -15,8 +15,9 @@ from headrace import contract
 from headrace.embedded.process import wait_until
 from headrace.kafka.sender import Record
 from router.ledger import Counts
+from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
-from tests.integration.router.live_router import LIMIT_S, live, places_of
+from tests.integration.router.live_router import live, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

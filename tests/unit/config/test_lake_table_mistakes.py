@@ -50,3 +50,22 @@ def test_both_as_they_are_meant(files: Files) -> None:
     assert loaded.config.on_incompatible_schema == "quarantine"
     assert loaded.config.hygiene.tombstones == "drop"
     assert loaded.schema_file == files.root / "schemas" / "playback.avsc"
+
+
+def test_a_partition_is_named_once(files: Files) -> None:
+    twice = "[user_id, days(event_ts), day(event_ts)]"
+    files.spoil(TABLE, '["day(__metadata__.kafka_ingestion_ts)"]', twice)
+    (problem,) = files.problems()
+    assert problem.endswith("day(event_ts) is there twice — remove one of them")
+
+
+def test_no_partitions_are_not_the_same_as_nothing_said_of_them(files: Files) -> None:
+    workspace = load_workspace(files.root)
+
+    def partitions() -> object:
+        return load_lake_table(files.root / TABLE, workspace).config.table.partition_by
+
+    files.spoil(TABLE, '["day(__metadata__.kafka_ingestion_ts)"]', "[]")
+    assert partitions() == ()
+    files.spoil(TABLE, ", partition_by: []", "")
+    assert partitions() is None
