@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import structlog
 
 from backfill import tags
 from backfill.asked import bounds_of, tables_of
@@ -17,7 +18,7 @@ from backfill.emission import emitted, record_of_app, refuse_published, require_
 from backfill.lookups.frames import lookups_of_a_replay
 from backfill.lookups.held import hold_lookups, release_lookups
 from backfill.measured import totals
-from backfill.narrowing import columns_of
+from backfill.narrowing import columns_used, conditions_of, declared_of, used_by
 from backfill.pace import Rate
 from backfill.query_log import committed
 from backfill.replay import MS, counted
@@ -29,6 +30,7 @@ from backfill.request import (
 )
 from backfill.results.publish import publish
 from backfill.streams import Replay
+from backfill.used import used_of
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.errors import UsageError
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from backfill.plan import Plan
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 LOOKED_AT_EVERY_S = 0.5
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def replay_app(
     """
     state = state_of(run.workspace, run.run_id)
     with hold(state.lock, *held_by(run.run_id)):
-        plan = _plan(run, request, state)
+        plan = _plan(run, request, state, spark)
         sources = sources_of(run.workspace, plan)
         for source in sources.values():
             tags.hold(source, run.run_id)
@@ -91,7 +94,7 @@ def replay_app(
         return certificate
 
 
-def _plan(run: AppRun, request: Request | None, state: RunState) -> Plan:
+def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSession) -> Plan:
     name = str(run.app.path.resolve())
     if request is None:
         state.require()
@@ -104,7 +107,8 @@ def _plan(run: AppRun, request: Request | None, state: RunState) -> Plan:
         refuse_published(state, record)
         return state.plan()
     state.refuse_existing()
-    plan = plan_of(run.workspace, request)
+    uses = used_by(run.app, run.workspace, spark, request.time_column)
+    plan = plan_of(run.workspace, request, conditions_of(uses))
     state.begin(plan, record_of_app(run.app, run.run_id, plan, request))
     return plan
 
@@ -117,7 +121,7 @@ def _started(
     streams = Replay.by(run.workspace, plan).streams(
         spark,
         run.run_id,
-        columns=columns_of(app, sources_of(run.workspace, plan)),
+        columns=declared_of(app),
         rows_per_s=rate.per_s if isinstance(rate, Rate) else None,
         ahead=bounds_of(app),
     )
@@ -131,8 +135,31 @@ def _started(
     )
     result = result_of(app, Sources(spark, marked), run.workspace.root)
     require_staging(spark, record, committed(checkpoint).steps)
+    _read_no_more(result, plan, state)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
     return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False)
+
+
+def _read_no_more(result: DataFrame, plan: Plan, state: RunState) -> None:
+    """Tell the tasks which columns are used; refuse a result that asks for rows that are left out."""
+    uses = used_of(result)
+    for source in plan.sources:
+        used = uses.get(source.name)
+        asked = () if used is None else used.conditions
+        if lost := [one for one in source.conditions if one not in asked]:
+            raise UsageError(
+                f"run {state.run_id} was begun for rows of {source.name} with"
+                f" {' AND '.join(map(str, lost))}, which the application does not ask for any more",
+                "put its transform back as it was, or begin another run",
+            )
+        if used is not None and (used.columns is not None or source.conditions):
+            log.info(
+                "a table is read in part",
+                table=source.name,
+                columns="all" if used.columns is None else ", ".join(sorted(used.columns)),
+                rows=" AND ".join(map(str, source.conditions)) or "all",
+            )
+    state.keep_reads(columns_used(uses, plan.time_column))
 
 
 class LateRows:
@@ -189,7 +216,7 @@ def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
         max_disorder_ms=measured.max_disorder_us / MS,
         dropped_late=sum(late.by_batch.values()),
         complete=steps == len(plan.steps),
-        sources=counted(plan, measured.rows),
+        sources=counted(plan, measured.rows, measured.left_out),
         offset_order_held=None if plan.order != "strict" else not measured.out_of_order,
         batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
         time_column=plan.time_column,

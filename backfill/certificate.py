@@ -15,7 +15,8 @@ class SourceCount:
     """One table in a replay: the rows that came, and how many the plan says there are.
 
     By metadata alone the plan knows a span, where the period ends within a file, where regions
-    were chosen, or where rows are deleted.
+    were chosen, or where rows are deleted. Rows that do not meet the conditions of an application
+    do not come, and are counted as left out.
     """
 
     name: str
@@ -24,11 +25,18 @@ class SourceCount:
     rows: int
     rows_at_least: int
     rows_at_most: int
+    left_out: int = 0
+    conditions: tuple[str, ...] = ()
+
+    @property
+    def rows_read(self) -> int:
+        """How many rows were looked at: those that came, and those that the conditions left out."""
+        return self.rows + self.left_out
 
     @property
     def as_planned(self) -> bool:
-        """Whether as many rows came as there are."""
-        return self.rows_at_least <= self.rows <= self.rows_at_most
+        """Whether as many rows were read as there are."""
+        return self.rows_at_least <= self.rows_read <= self.rows_at_most
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,11 @@ class Certificate:
         """How many rows were delivered."""
         return sum(source.rows for source in self.sources)
 
+    @property
+    def rows_read(self) -> int:
+        """How many rows were looked at for that."""
+        return sum(source.rows_read for source in self.sources)
+
     def differences(self) -> list[str]:
         """Say what is not as it should be, each in a sentence; nothing where all is well."""
         found = []
@@ -94,7 +107,7 @@ class Certificate:
             found.append(f"{self.dropped_late:,} rows were dropped as late")
         if self.complete:
             found += [
-                f"{source.name} gave {source.rows:,} rows, and by the plan it has {_span(source)}"
+                f"{source.name} gave {source.rows_read:,} rows, and by the plan it has {_span(source)}"
                 for source in self.sources
                 if not source.as_planned
             ]
@@ -141,11 +154,17 @@ class Certificate:
             lines.append(f"  too far ahead of their arrival {self.ahead:,} rows (max_ahead)")
         lines += [
             f"  {source.name} @ snapshot {source.snapshot_id}: {source.rows:,} rows,"
-            f" by the plan {_span(source)}"
+            f"{_left_out(source)} by the plan {_span(source)}"
             for source in self.sources
         ]
         lines += [f"  {lookup.to_text()}" for lookup in self.lookups]
         return "\n".join([*lines, *(f"  DIFFERS: {one}" for one in self.differences())])
+
+
+def _left_out(source: SourceCount) -> str:
+    if not source.conditions:
+        return ""
+    return f" {source.left_out:,} left out (not {' AND '.join(source.conditions)}),"
 
 
 def _span(source: SourceCount) -> str:

@@ -113,13 +113,13 @@ def plan(
 
     By metadata: manifests, and the Parquet footers of files that span more time than the
     threshold. Of a row group that does so itself, the column of times is read; in strict order
-    the columns of `__metadata__` are read of every file.
+    the columns of `__metadata__` are read of every file. Of an application, Spark is asked which
+    columns and rows it uses: that takes some seconds, and builds its transform.
     """
     from backfill import plan_report
     from backfill.asked import understood
-    from backfill.narrowing import narrowed
+    from backfill.commands import planned
     from backfill.picture import as_svg
-    from backfill.request import plan_of
     from backfill.speeds import speeds
     from headrace.config.load import load_workspace
     from headrace.log import configure_logging
@@ -127,8 +127,7 @@ def plan(
     configure_logging()
     workspace = load_workspace(workspace_dir)
     app, request = understood(asked, workspace)
-    made = plan_of(workspace, request)
-    parts = [] if app is None else list(narrowed(made, app, workspace))
+    made, parts = planned(workspace, app, request)
     if picture is not None:
         picture.write_text(as_svg(made), encoding="utf-8")
     report = plan_report.as_json if as_json else plan_report.as_text

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import structlog
+
 from backfill.asked import Asked, target_of, understood
 from backfill.jsonl import JsonlFolder
+from backfill.narrowing import conditions_of, narrowed, used_by
 from backfill.pace import Pace, parse_rate
 from backfill.progress import follow
-from backfill.request import Run, delivery, new_run_id, state_of
+from backfill.request import Run, delivery, new_run_id, plan_of, state_of
+from backfill.runs import runs_of
 from backfill.speeds import remember
 from headrace.config.load import load_app
 from headrace.errors import UsageError
+from headrace.locks import AlreadyHeld
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backfill.certificate import Certificate
+    from backfill.narrowing import Narrowed
+    from backfill.plan import Plan
     from backfill.replay import Target
     from backfill.request import Request
     from backfill.state import RunRecord
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,9 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         request, run_id = None, wish.run_id or ""
         to = wish.target or record.to
         key = record.key
-    with Drain() as drain:
+    if record is None:
+        state_of(workspace, run_id).refuse_existing()
+    with Drain() as drain, _told_how_to_go_on(workspace, run_id):
         if app is not None:
             return _application(workspace, app, request, run_id, drain)
         if to is None:
@@ -73,6 +87,48 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         target = _target(workspace, to, run)
         pace = Pace(parse_rate(wish.asked["rate_limit"]), wait=drain.wait)
         return _tables(workspace, request, run, target, drain, pace)
+
+
+def planned(
+    workspace: Workspace, app: LoadedApp | None, request: Request
+) -> tuple[Plan, list[Narrowed]]:
+    """Return the plan of a replay, and what is read of tables that are read in part."""
+    if app is None:
+        return plan_of(workspace, request), []
+    from headrace.spark import session  # noqa: PLC0415 - Spark is loaded when needed
+
+    with session(workspace, f"plan-{app.config.name}") as spark:
+        uses = used_by(app, workspace, spark, request.time_column)
+    made = plan_of(workspace, request, conditions_of(uses))
+    return made, list(narrowed(made, workspace, uses))
+
+
+@contextlib.contextmanager
+def _told_how_to_go_on(workspace: Workspace, run_id: str) -> Iterator[None]:
+    """Name the run that an error ends, where it has begun: its name may be made from the clock."""
+    try:
+        yield
+    except AlreadyHeld:
+        raise
+    except Exception:
+        state = state_of(workspace, run_id)
+        if state.exists and not state.certificate.exists():
+            log.warning(
+                "the run has ended before its end",
+                go_on=f"backfill replay --resume --run-id {run_id}",
+            )
+        raise
+
+
+def _refuse_begun(workspace: Workspace, folder: Path) -> None:
+    """Refuse a folder that holds what a run has written so far, and say which."""
+    place = f"jsonl:{folder.absolute()}"
+    for one in runs_of(workspace):
+        if one.to == place and one.stage != "complete" and one.steps_done:
+            raise UsageError(
+                f"{folder} holds what run {one.run_id} has written so far",
+                f"go on with it: backfill replay --resume --run-id {one.run_id}",
+            )
 
 
 def _record(workspace: Workspace, wish: ReplayWish) -> RunRecord | None:
@@ -93,6 +149,8 @@ def _target(workspace: Workspace, to: str, run: Run) -> Target:
     if isinstance(place, Path):
         if run.key is not None:
             raise UsageError("--key is for records of a topic", "leave it out with jsonl:DIR")
+        if not run.resume:
+            _refuse_begun(workspace, place)
         return JsonlFolder(place, resume=run.resume)
     from backfill.kafka_target import KafkaTopic  # noqa: PLC0415 - most replays need no Kafka
 
@@ -130,5 +188,5 @@ def _application(
         certificate = replay_app(AppRun(app, workspace, run_id), request, spark, drain)
     if request is not None and request.rate is None and certificate.complete:
         kind, passed_s = f"app {app.config.name}", time.monotonic() - began_s
-        remember(workspace.state_dir / "backfill", kind, certificate.rows, passed_s)
+        remember(workspace.state_dir / "backfill", kind, certificate.rows_read, passed_s)
     return Replayed(run_id, str(workspace.state_dir / "backfill" / run_id), certificate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,8 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
 
     In bounded order no step goes on beyond one of those times.
     """
-    files = {source.name: source.files() for source in sources}
+    found = {source.name: source.files() for source in sources}
+    files = {name: one.units for name, one in found.items()}
     widest = {
         name: max((unit.width_us for unit in found), default=0) for name, found in files.items()
     }
@@ -55,7 +57,12 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
         widest = {name: widest_us for name, (_, widest_us) in cut.items()}
         steps = list(bounded(_all(units), threshold_us, limits, ends_us))
     planned = tuple(
-        planned_source(name, source.snapshot_id, files[name], units[name], widest[name])
+        replace(
+            planned_source(name, source.snapshot_id, files[name], units[name], widest[name]),
+            conditions=source.conditions,
+            files_skipped=found[name].files_skipped,
+            rows_skipped=found[name].rows_skipped,
+        )
         for source in sources
         for name in [source.name]
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pyiceberg.expressions.visitors import inclusive_projection, manifest_evaluator
 from pyiceberg.manifest import ManifestContent
@@ -30,14 +30,21 @@ if TYPE_CHECKING:
 FETCHED_AHEAD = 8
 
 
+Pair: TypeAlias = "tuple[bytes | None, bytes | None]"
+
+
 class Listed(NamedTuple):
-    """A data file; its bounds are None where its writer kept none."""
+    """A data file; its bounds are None where its writer kept none.
+
+    `others` are the bounds of the columns that conditions are on.
+    """
 
     path: str
     rows: int
     size_bytes: int
     min_ts_us: int | None
     max_ts_us: int | None
+    others: tuple[Pair, ...] = ()
 
 
 def has_deletes(manifests: Iterable[ManifestFile]) -> bool:
@@ -46,13 +53,20 @@ def has_deletes(manifests: Iterable[ManifestFile]) -> bool:
 
 
 def listed(
-    table: Table, manifests: Iterable[ManifestFile], row_filter: BooleanExpression, field_id: int
+    table: Table,
+    manifests: Iterable[ManifestFile],
+    row_filter: BooleanExpression,
+    field_id: int,
+    others: Sequence[int] = (),
 ) -> Iterator[Listed]:
-    """Yield the live data files of the manifests that may hold rows that the filter wants."""
+    """Yield the live data files of the manifests that may hold rows that the filter wants.
+
+    Their times are the column's of that id; the bounds of others come as they are kept.
+    """
     wanted = _by_spec(table, row_filter)
     kept = [one.manifest_path for one in manifests if wanted(one)]
     for content in _fetched(table.io, kept):
-        for entry in live_entries(content, field_id):
+        for entry in live_entries(content, field_id, *others):
             yield _listed(entry)
 
 
@@ -94,8 +108,9 @@ def _listed(entry: Entry) -> Listed:
             f"data file {entry.path} is {entry.file_format}, and only Parquet is replayed",
             "rewrite the table's files (in Spark: CALL system.rewrite_data_files)",
         )
-    lower, upper = time_bound(entry.lower), time_bound(entry.upper)
-    return Listed(entry.path, entry.rows, entry.size_bytes, lower, upper)
+    (lower, upper), *others = entry.bounds
+    times = time_bound(lower), time_bound(upper)
+    return Listed(entry.path, entry.rows, entry.size_bytes, *times, tuple(others))
 
 
 def time_bound(value: bytes | None) -> int | None:

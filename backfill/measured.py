@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from backfill.columns import times_of
 from backfill.disorder import DisorderMeter
 from backfill.order_meter import OrderMeter
+from backfill.table_reader import LeftOut
 from headrace.records.ahead import hold_back
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class TaskMeasure:
     last_offsets: dict[str, int] = field(default_factory=dict)
     out_of_order: int = 0
     ahead: int = 0
+    left_out: int = 0
 
 
 @dataclass(slots=True)
@@ -48,6 +50,7 @@ class Totals:
     """What a whole replay measured."""
 
     rows: Counter[str]
+    left_out: Counter[str]
     max_disorder_us: int
     out_of_order: int
     ahead: int
@@ -60,6 +63,7 @@ class TaskMeter:
         self._measure = TaskMeasure(source)
         self._time_column = time_column
         self._order = OrderMeter() if offsets else None
+        self.left_out = LeftOut()
 
     def through(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pass batches on, having looked at them."""
@@ -86,6 +90,7 @@ class TaskMeter:
 
     def keep(self, path: Path) -> None:
         """Write what was seen."""
+        self._measure.left_out = self.left_out.rows
         if self._order is not None:
             self._measure.first_offsets = self._order.first
             self._measure.last_offsets = self._order.last
@@ -104,11 +109,13 @@ def file_of(folder: Path, step: int, source: str, number: int, count: int) -> Pa
 def totals(folder: Path, steps: int) -> Totals:
     """Put together what all tasks of the first so many steps saw."""
     rows: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     meter, last, out_of_order, ahead = DisorderMeter(), dict[str, int](), 0, 0
     for step in range(steps):
         meter.begin_step()
         for measure in _whole(folder / FOLDER / f"{step:06d}"):
             rows[measure.source] += measure.rows
+            left_out[measure.source] += measure.left_out
             out_of_order += measure.out_of_order
             ahead += measure.ahead
             if measure.oldest_us is not None and measure.newest_us is not None:
@@ -116,7 +123,7 @@ def totals(folder: Path, steps: int) -> Totals:
             for lane, first in measure.first_offsets.items():
                 out_of_order += first < last.get(lane, first)
                 last[lane] = max(last.get(lane, first), measure.last_offsets[lane])
-    return Totals(rows, meter.max_disorder_us, out_of_order, ahead)
+    return Totals(rows, left_out, meter.max_disorder_us, out_of_order, ahead)
 
 
 def _whole(folder: Path) -> Iterator[TaskMeasure]:

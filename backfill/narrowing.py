@@ -1,27 +1,37 @@
-"""Reading no more columns of a table than an application uses, and what that saves.
+"""Reading no more of a table than an application uses, and what that saves.
 
-Spark pushes no columns into a streaming read. What an application declares is read; else, of a
-query, the columns that it mentions. What a function in Python uses only the function knows.
+What it uses is seen in Spark's plan of it, whether it is SQL or Python. For that its transform is
+built once over tables that nobody reads, before anything is planned.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from backfill.iceberg_bounds import kind_of
+from backfill.lookups.frames import lookups_live
 from backfill.request import sources_of
+from backfill.source import selected
 from headrace.application.select import of_the_past
-from headrace.expressions.used_columns import mentioned_columns
+from headrace.application.transform import Sources, result_of, with_watermarks
+from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pyiceberg.schema import Schema
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill.conditions import Condition
     from backfill.plan import Plan
-    from backfill.source import LakeSource
-    from headrace.config.app import IcebergSource
+    from backfill.used import Used
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
 
 FOOTERS_LOOKED_AT = 8
+NOWHERE = Path("nowhere")
 
 
 class Narrowed(NamedTuple):
@@ -34,50 +44,97 @@ class Narrowed(NamedTuple):
     whole_bytes: int
 
 
-def columns_of(app: LoadedApp, tables: Mapping[str, LakeSource]) -> dict[str, tuple[str, ...]]:
-    """Return the columns to read of each table that is not needed as a whole.
+def used_by(
+    app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str
+) -> dict[str, Used]:
+    """Return what an application uses of each table that it is replayed from.
 
-    Of a table that two sources read, those of both. `__metadata__` and the column of times are
-    always read, and need not be among them.
+    Conditions are those that a second look gives again: a function in Python may put the time of
+    now into its query, and the plan cannot tell.
     """
-    mentioned = None if app.query is None else mentioned_columns(app.query)
-    found: dict[str, set[str] | None] = {}
-    for name, source in of_the_past(app.config).items():
-        known = tables[source.identifier].all_columns
-        used = _used(app, name, source, mentioned)
-        before = found.get(source.identifier, set())
-        found[source.identifier] = (
-            None
-            if used is None or before is None
-            else before | {one for one in known if one in used or one.lower() in used}
-        )
+    first = _look(app, workspace, spark, time_column)
+    if app.config.transform.python is None or not any(used.conditions for used in first.values()):
+        return first
+    second = _look(app, workspace, spark, time_column)
     return {
-        # Where rows are only counted, the column of times will do.
-        table: tuple(one for one in tables[table].all_columns if one in used)
-        or (tables[table].time_column.partition(".")[0],)
-        for table, used in found.items()
-        if used is not None and len(used) < len(tables[table].all_columns)
+        table: used._replace(
+            conditions=tuple(one for one in used.conditions if one in second[table].conditions)
+        )
+        for table, used in first.items()
     }
 
 
-def _used(
-    app: LoadedApp, name: str, source: IcebergSource, mentioned: frozenset[str] | None
-) -> set[str] | None:
-    if source.columns:
-        return set(source.columns)
-    if mentioned is None:
-        return None
-    watermark = app.config.watermarks.get(name)
-    marked = set() if watermark is None else {watermark.column.partition(".")[0].lower()}
-    return {*mentioned, *marked}
+def _look(
+    app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str
+) -> dict[str, Used]:
+    # Spark is loaded when needed: a replay of tables needs none.
+    from backfill.spark_source import NAME, ReplaySource, spark_schema  # noqa: PLC0415
+    from backfill.used import used_of  # noqa: PLC0415
+
+    spark.dataSource.register(ReplaySource)
+    declared = declared_of(app)
+    frames: dict[str, DataFrame] = {}
+    schemas: dict[str, Schema] = {}
+    for name, source in of_the_past(app.config).items():
+        table = load_table(workspace, source.identifier)
+        names = declared.get(source.identifier, ())
+        columns = selected(source.identifier, table.schema(), names, time_column)
+        schemas[source.identifier] = columns
+        reader = spark.readStream.format(NAME).schema(spark_schema(columns, table.properties))
+        frames[name] = reader.option("table", source.identifier).load()
+    marked = with_watermarks(app, frames, timedelta(0))
+    marked |= lookups_live(spark, app, workspace, NOWHERE, NOWHERE)
+    uses = used_of(result_of(app, Sources(spark, marked), workspace.root))
+    return {
+        table: used._replace(
+            conditions=tuple(one for one in used.conditions if _is_known(one, schemas[table]))
+        )
+        for table, used in uses.items()
+    }
 
 
-def narrowed(plan: Plan, app: LoadedApp, workspace: Workspace) -> Iterator[Narrowed]:
+def _is_known(condition: Condition, columns: Schema) -> bool:
+    """Whether a condition is on a type that Iceberg and Spark compare alike."""
+    if any("." in name for name in condition.column):
+        return False
+    held = columns.find_type(".".join(condition.column))
+    return not condition.values or kind_of(held) == condition.kind
+
+
+def declared_of(app: LoadedApp) -> dict[str, tuple[str, ...]]:
+    """Return the columns of each table all of whose sources declare which they are."""
+    found: dict[str, set[str] | None] = {}
+    for source in of_the_past(app.config).values():
+        before = found.get(source.identifier, set())
+        found[source.identifier] = (
+            None if before is None or not source.columns else {*before, *source.columns}
+        )
+    return {table: tuple(sorted(names)) for table, names in found.items() if names is not None}
+
+
+def conditions_of(uses: Mapping[str, Used]) -> dict[str, Sequence[Condition]]:
+    """Return what rows of each table have to meet to be used at all."""
+    return {table: used.conditions for table, used in uses.items()}
+
+
+def columns_used(uses: Mapping[str, Used], time_column: str) -> dict[str, tuple[str, ...]]:
+    """Return the columns to read of each table that is not read as a whole."""
+    return {
+        # Where rows are only counted, the column of times will do.
+        table: tuple(sorted(used.columns)) or (time_column.partition(".")[0],)
+        for table, used in uses.items()
+        if used.columns is not None
+    }
+
+
+def narrowed(plan: Plan, workspace: Workspace, uses: Mapping[str, Used]) -> Iterator[Narrowed]:
     """Yield what a replay reads of each table that it reads in part."""
     tables = sources_of(workspace, plan)
-    for table, names in columns_of(app, tables).items():
+    for table, names in columns_used(uses, plan.time_column).items():
         source = tables[table]
         read = source.with_those_always_read(names)
+        if len(read) == len(source.all_columns):
+            continue
         units = [unit for step in plan.steps for unit in step.units if unit.source == table]
         sizes = [source.bytes_by_column(path) for path in _some(unit.path for unit in units)]
         whole = sum(sum(held.values()) for held in sizes)

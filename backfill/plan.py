@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from backfill.conditions import Condition  # noqa: TC001 - a kept plan is read by its types
 from backfill.lookups.planned import PlannedLookup  # noqa: TC001 - a kept plan is read by its types
 from backfill.period import Period  # noqa: TC001 - a kept plan is read by its types
 from backfill.planner import Step
@@ -39,7 +40,8 @@ class PlannedSource:
     """One table in a plan.
 
     `bytes_read_again` is what cutting row groups costs; `rows_partly` is how many of the rows
-    may not all be part of the replay. No row group is wider than `widest_group_us`.
+    may not all be part of the replay. No row group is wider than `widest_group_us`. Only rows that
+    meet the conditions are delivered; of files that cannot have any nothing is read.
     """
 
     name: str
@@ -53,6 +55,9 @@ class PlannedSource:
     bytes_read_again: int
     widest_group_us: int
     worst: tuple[WorstFile, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    files_skipped: int = 0
+    rows_skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,10 @@ def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         "state_window_ms": plan.state_window_us / 1000,
         "smallest_free_threshold_ms": plan.smallest_free_threshold_us / 1000,
         "estimated_s": {kind: round(plan.rows / speed, 1) for kind, speed in speeds.items()},
-        "sources": [asdict(source) for source in plan.sources],
+        "sources": [
+            asdict(source) | {"conditions": [str(one) for one in source.conditions]}
+            for source in plan.sources
+        ],
         "read_in_part": [part._asdict() for part in parts],
     }
     return json.dumps(whole, indent=2)
@@ -125,6 +128,12 @@ def _source(source: PlannedSource) -> list[str]:
         f" {file.units:,} pieces, {size(file.bytes_read_again)} of it again"
         for file in source.worst
     ]
+    if source.conditions:
+        wanted = " AND ".join(map(str, source.conditions))
+        lines.append(
+            f"  only rows with {wanted}: {source.files_skipped:,} more files,"
+            f" {source.rows_skipped:,} rows, have none and are not read"
+        )
     if source.worst:
         lines.append("  lake-writer maintain writes such files anew, in the order of time")
     return lines

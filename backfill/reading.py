@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from backfill.planner import Step
     from backfill.source import LakeSource
+    from backfill.table_reader import LeftOut
     from backfill.units import OffsetRange, Unit
 
 
@@ -33,8 +34,11 @@ def read_step(
 
 
 def read_in_order(
-    source: LakeSource, units: Sequence[Unit], ranges: Sequence[OffsetRange]
+    source: LakeSource,
+    units: Sequence[Unit],
+    ranges: Sequence[OffsetRange],
+    left_out: LeftOut | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield those offsets' records in their order; a step's are held in memory for it."""
     lanes = LaneFilter(ranges)
-    yield from in_order([batch for unit in units for batch in source.rows(unit, lanes)])
+    yield from in_order([batch for unit in units for batch in source.rows(unit, lanes, left_out)])

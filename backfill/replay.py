@@ -134,7 +134,9 @@ class Delivery:
             yield source, batch
 
 
-def counted(plan: Plan, rows: Mapping[str, int]) -> tuple[SourceCount, ...]:
+def counted(
+    plan: Plan, rows: Mapping[str, int], left_out: Mapping[str, int] | None = None
+) -> tuple[SourceCount, ...]:
     """Put what came of each source beside what the plan says there is."""
     return tuple(
         SourceCount(
@@ -144,6 +146,8 @@ def counted(plan: Plan, rows: Mapping[str, int]) -> tuple[SourceCount, ...]:
             rows.get(source.name, 0),
             source.rows - source.rows_partly,
             source.rows,
+            (left_out or {}).get(source.name, 0),
+            tuple(map(str, source.conditions)),
         )
         for source in plan.sources
     )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import structlog
+
 from backfill import tags
 from backfill.enumerator import STEP_LIMITS, make_plan
 from backfill.lookups.resolve import ends_of_steps, histories, planned
@@ -18,17 +20,20 @@ from backfill.state import RunRecord, RunState
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
 from headrace.locks import hold
+from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Literal
 
+    from backfill.conditions import Condition
     from backfill.period import Period
     from backfill.plan import Order, Plan
     from backfill.replay import Target
     from headrace.config.lookups import Lookup
     from headrace.config.workspace import Workspace
 
+log = structlog.get_logger(__name__)
 # At a rate, a step is to be done within this time, so that little is repeated after a crash.
 STEP_S = 10
 
@@ -93,8 +98,13 @@ def held_by(run_id: str) -> tuple[str, str]:
     return f"replay {run_id}", "wait for it, or choose another --run-id"
 
 
-def plan_of(workspace: Workspace, request: Request) -> Plan:
-    """Plan a replay, and do nothing else."""
+def plan_of(
+    workspace: Workspace,
+    request: Request,
+    conditions: Mapping[str, Sequence[Condition]] | None = None,
+) -> Plan:
+    """Plan a replay, and do nothing else; of a table with conditions only rows that meet them."""
+    asked = conditions or {}
     looked_up = histories(workspace, request.lookups)
     sources = [
         LakeSource(
@@ -104,6 +114,7 @@ def plan_of(workspace: Workspace, request: Request) -> Plan:
             request.regions,
             time_column=request.time_column,
             scan=request.scan,
+            conditions=asked.get(name, ()),
         )
         for name in dict.fromkeys(request.tables)
     ]
@@ -116,6 +127,10 @@ def plan_of(workspace: Workspace, request: Request) -> Plan:
         limits=request.limits,
         ends_us=ends_of_steps(looked_up, request.period, request.order),
     )
+    for source, held in zip(sources, plan.sources, strict=True):
+        if not held.files + held.files_skipped and (span := source.whole_span_us()) is not None:
+            its_rows = " to ".join(map(format_time_us, span))
+            log.warning("no rows in the period", table=source.name, it_has=its_rows)
     return replace(plan, lookups=planned(looked_up, plan.steps))
 
 
@@ -132,6 +147,7 @@ def sources_of(
             snapshot_id=planned.snapshot_id,
             columns=columns,
             time_column=plan.time_column,
+            conditions=planned.conditions,
         )
         for planned in plan.sources
     }

@@ -57,7 +57,12 @@ def runs_of(workspace: Workspace) -> list[RunStatus]:
     """Return all runs, the newest first."""
     folder = workspace.state_dir / "backfill"
     states = [RunState(one) for one in folder.glob("*") if one.is_dir()]
-    found = [_status(state, record) for state in states if (record := state.record()) is not None]
+    found = [
+        _status(state, record)
+        for state in states
+        # One that ended before its plan was kept has done nothing, and may be begun again.
+        if state.exists and (record := state.record()) is not None
+    ]
     return sorted(found, key=lambda one: (one.begun, one.run_id), reverse=True)
 
 
@@ -65,7 +70,7 @@ def status_of(workspace: Workspace, run_id: str) -> RunStatus:
     """Return one run by its name."""
     state = state_of(workspace, run_id)
     record = state.record()
-    if record is None:
+    if record is None or not state.exists:
         raise _unknown(workspace, run_id)
     return _status(state, record)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.manifest import ManifestContent
 from pyiceberg.types import TimestampType, TimestamptzType
 
 from backfill.cutting import Grid, runs_of_row_groups, slices_of_row_group
 from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import cells, stretches
+from backfill.iceberg_bounds import field_ids, file_may_match
 from backfill.listing import Listed, has_deletes, listed, time_bound
 from backfill.strict import cell_us
-from backfill.table_reader import TableReader
+from backfill.table_reader import LeftOut, TableReader
 from backfill.units import RowGroup, Unit
 from headrace.contract import INGESTION_TS, METADATA, OFFSET, PARTITION, REGION, TOPIC
 from headrace.errors import Terminal, UsageError
@@ -22,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
+    from pyiceberg.manifest import ManifestFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
 
+    from backfill.conditions import Condition
     from backfill.cutting import Cell
     from backfill.lanes import LaneFilter
     from backfill.period import Period
@@ -33,6 +38,14 @@ if TYPE_CHECKING:
 
 # Footers are small and far away: waiting for them is what costs.
 FOOTERS_AT_ONCE = 8
+
+
+class Found(NamedTuple):
+    """The files of a period; of those that cannot meet the conditions only how many there are."""
+
+    units: list[Unit]
+    files_skipped: int
+    rows_skipped: int
 
 
 class LakeSource:
@@ -49,8 +62,10 @@ class LakeSource:
         columns: Sequence[str] = (),
         time_column: str = INGESTION_TS,
         scan: bool = False,
+        conditions: Sequence[Condition] = (),
     ) -> None:
         self.name = name
+        self.conditions = tuple(conditions)
         self.time_column = time_column
         self.table: Table = load_table(workspace, name)
         current = self.table.current_snapshot()
@@ -65,28 +80,62 @@ class LakeSource:
         self._require(REGION if regions else time_column)
         self._period = period
         self._reader = TableReader(
-            name, self.table, self.snapshot_id, period, regions, time_column, scan=scan
+            name,
+            self.table,
+            self.snapshot_id,
+            period,
+            regions,
+            time_column,
+            scan=scan,
+            conditions=self.conditions,
         )
-        self.columns = self._selected(columns)
+        self.columns = selected(name, self._schema, columns, time_column)
 
-    def files(self) -> list[Unit]:
+    def files(self) -> Found:
         """Return the data files that may hold rows of the period, by metadata alone."""
         snapshot = None if self.snapshot_id is None else self.table.snapshot_by_id(self.snapshot_id)
         if snapshot is None:
-            return []
+            return Found([], 0, 0)
+        others = field_ids(self._schema, self.conditions)
         manifests = snapshot.manifests(self.table.io)
         if has_deletes(manifests) or self._reader.regions:
             # What is deleted where, and which partition is which region, Iceberg itself knows.
             tasks = self._reader.tasks().values()
             deleted = {task.file.file_path for task in tasks if task.delete_files}
-            found = [_by_task(task, self._field_id) for task in tasks]
+            found = [_by_task(task, self._field_id, others) for task in tasks]
         else:
             span = self._period.start_us, self._period.end_us_exclusive
             row_filter = self._reader.filter(span)
             deleted = set()
-            found = list(listed(self.table, manifests, row_filter, self._field_id))
-        units = (self._unit(one, has_deletes=one.path in deleted) for one in self._bounded(found))
+            found = list(listed(self.table, manifests, row_filter, self._field_id, others))
+        kept: list[Unit] = []
+        skipped: list[Unit] = []
+        for one in self._bounded(found):
+            unit = self._period.clip(self._unit(one, has_deletes=one.path in deleted))
+            if unit is not None:
+                may_match = file_may_match(self._schema, self.conditions, one.others)
+                (kept if may_match else skipped).append(unit)
+        return Found(kept, len(skipped), sum(unit.rows for unit in skipped))
+
+    def files_in(self, manifests: Sequence[ManifestFile]) -> list[Unit]:
+        """Return the files of manifests that may hold rows of the period, where no row is deleted."""
+        row_filter = self._reader.filter((self._period.start_us, self._period.end_us_exclusive))
+        found = list(listed(self.table, manifests, row_filter, self._field_id))
+        units = (self._unit(one, has_deletes=False) for one in self._bounded(found))
         return [clipped for unit in units if (clipped := self._period.clip(unit)) is not None]
+
+    def whole_span_us(self) -> tuple[int, int] | None:
+        """Return from when to when the files of the snapshot are, as far as manifests tell."""
+        snapshot = None if self.snapshot_id is None else self.table.snapshot_by_id(self.snapshot_id)
+        if snapshot is None:
+            return None
+        manifests = [
+            one for one in snapshot.manifests(self.table.io) if one.content == ManifestContent.DATA
+        ]
+        found = list(listed(self.table, manifests, AlwaysTrue(), self._field_id))
+        lows = [one.min_ts_us for one in found if one.min_ts_us is not None]
+        highs = [one.max_ts_us for one in found if one.max_ts_us is not None]
+        return (min(lows), max(highs)) if lows and highs else None
 
     def cut(self, file: Unit, threshold_us: int) -> tuple[list[Unit], int]:
         """Cut a file that spans more time than the threshold; returns its widest row group too."""
@@ -120,12 +169,15 @@ class LakeSource:
             for stretch in stretches(file, group, batches(), grid, self.time_column)
         ]
 
-    def rows(self, unit: Unit, lanes: LaneFilter | None = None) -> Iterator[pa.RecordBatch]:
-        """Read the rows of a unit that belong to the period, deletes and renames applied."""
-        for batch in self._reader.rows(unit, self.columns):
-            kept = batch if lanes is None else batch.filter(lanes.mask(batch))
-            if kept.num_rows:
-                yield kept
+    def rows(
+        self, unit: Unit, lanes: LaneFilter | None = None, left_out: LeftOut | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the rows of a unit that belong to the period, deletes and renames applied.
+
+        Those that do not meet the conditions are counted as left out.
+        """
+        counted = LeftOut() if left_out is None else left_out
+        yield from self._reader.rows(unit, self.columns, lanes, counted)
 
     @property
     def all_columns(self) -> list[str]:
@@ -134,8 +186,7 @@ class LakeSource:
 
     def with_those_always_read(self, columns: Iterable[str]) -> set[str]:
         """Return columns and those that every replay goes by."""
-        goes_by = {METADATA, self.time_column.split(".")[0]}
-        return {*columns, *(goes_by & set(self.all_columns))}
+        return {*columns, *_always_read(self._schema, self.time_column)}
 
     def bytes_by_column(self, path: str) -> dict[str, int]:
         """Return how many bytes each column takes in a data file, by its footer."""
@@ -203,21 +254,26 @@ class LakeSource:
         ]
         return f"name its column of times by --time-column: {', '.join(times) or 'it has none'}"
 
-    def _selected(self, columns: Sequence[str]) -> Schema:
-        """Return the columns that are asked for, and those that every replay goes by."""
-        known = self.all_columns
-        unknown = [name for name in columns if name not in known]
-        if unknown:
-            raise UsageError(
-                f"table {self.name} has no column {', '.join(unknown)}",
-                f"it has {', '.join(known)}",
-            )
-        if not columns:
-            return self._schema
-        return self._schema.select(*self.with_those_always_read(columns))
+
+def selected(table: str, schema: Schema, columns: Sequence[str], time_column: str) -> Schema:
+    """Return the columns that are asked for, none for all, and those that every replay goes by."""
+    known = [field.name for field in schema.fields]
+    unknown = [name for name in columns if name not in known]
+    if unknown:
+        raise UsageError(
+            f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
+        )
+    if not columns:
+        return schema
+    return schema.select(*columns, *_always_read(schema, time_column))
 
 
-def _by_task(task: FileScanTask, field_id: int) -> Listed:
+def _always_read(schema: Schema, time_column: str) -> set[str]:
+    goes_by = {METADATA, time_column.partition(".")[0]}
+    return goes_by & {field.name for field in schema.fields}
+
+
+def _by_task(task: FileScanTask, field_id: int, others: Sequence[int]) -> Listed:
     file = task.file
     lower, upper = file.lower_bounds or {}, file.upper_bounds or {}
     return Listed(
@@ -226,4 +282,5 @@ def _by_task(task: FileScanTask, field_id: int) -> Listed:
         file.file_size_in_bytes,
         time_bound(lower.get(field_id)),
         time_bound(upper.get(field_id)),
+        tuple((lower.get(one), upper.get(one)) for one in others),
     )

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from backfill.blanks import to_read, with_blanks
 from backfill.measured import TaskMeter, file_of
 from backfill.pace import TokenBucket
 from backfill.plan import read_head, read_plan
 from backfill.reading import read_in_order
 from backfill.source import LakeSource
+from backfill.state import reads_beside
 from headrace.config.load import load_workspace
 from headrace.errors import UsageError
 from headrace.python_workers import settle
@@ -30,9 +33,10 @@ from headrace.schema.spark import to_spark
 from headrace.spark import cores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
+    from pyiceberg.schema import Schema
 
     from backfill.plan import Plan
     from backfill.units import OffsetRange, Unit
@@ -59,12 +63,11 @@ class ReplaySource(DataSource):
     def schema(self) -> StructType:
         """Return the table's columns, `__metadata__` included, as the live source has them."""
         source = open_source(self._chosen())
-        columns = from_iceberg(source.columns, source.table.properties)
-        return StructType.fromJson(to_spark(columns))
+        return spark_schema(source.columns, source.table.properties)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of this table's part of the plan."""
-        return StepReader(self._chosen())
+        return StepReader(self._chosen(), schema)
 
     def _chosen(self) -> dict[str, str]:
         missing = [name for name in REQUIRED if self.options.get(name) is None]
@@ -80,7 +83,8 @@ class ReplaySource(DataSource):
 class Share(InputPartition):
     """What one task reads: a chain of units, of about the weight of every other task's.
 
-    With ranges, it is those offsets of those units, in their order.
+    With ranges, it is those offsets of those units, in their order. With columns, the others are
+    left blank, for the query uses none of them.
     """
 
     step: int
@@ -88,6 +92,7 @@ class Share(InputPartition):
     count: int
     units: tuple[Unit, ...]
     ranges: tuple[OffsetRange, ...]
+    columns: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -95,19 +100,22 @@ class Share(InputPartition):
         place: tuple[int, int],
         units: Sequence[Unit],
         ranges: Sequence[OffsetRange],
+        columns: Sequence[str] | None = None,
     ) -> None:
         super().__init__(None)
         self.step = step
         self.number, self.count = place
         self.units = tuple(units)
         self.ranges = tuple(ranges)
+        self.columns = None if columns is None else tuple(columns)
 
 
 class StepReader(DataSourceStreamReader):
-    """One table's part of a plan, step by step."""
+    """One table's part of a plan, step by step, as rows of the schema that Spark was promised."""
 
-    def __init__(self, options: dict[str, str]) -> None:
+    def __init__(self, options: dict[str, str], schema: StructType | None = None) -> None:
         self._options = options
+        self._schema = schema
         self._plan: Plan | None = None
         self._begun = 0
         self._bucket: TokenBucket | None = None
@@ -137,33 +145,45 @@ class StepReader(DataSourceStreamReader):
         units = [unit for step in steps for unit in step.units if unit.source == table]
         ranges = [one for step in steps for one in step.ranges if one.source == table]
         readers = int(self._options.get("readers", cores()))
+        columns = reads_beside(Path(self._options["plan"])).get(table)
         if ranges:
             lanes = even_lanes(ranges, readers)
             return [
-                Share(first, (number, len(lanes)), units, lane) for number, lane in enumerate(lanes)
+                Share(first, (number, len(lanes)), units, lane, columns)
+                for number, lane in enumerate(lanes)
             ]
         chains = even_chains(units, readers)
         return [
-            Share(first, (number, len(chains)), chain, ()) for number, chain in enumerate(chains)
+            Share(first, (number, len(chains)), chain, (), columns)
+            for number, chain in enumerate(chains)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a chain of units, as Arrow."""
         if not isinstance(partition, Share):
             return
-        source = open_source(self._options)
+        promised = None if self._schema is None else to_arrow_schema(self._schema)
+        options = self._options
+        if promised is not None and partition.columns is not None:
+            options = {**options, "columns": ",".join(to_read(partition.columns, promised))}
+        source = open_source(options)
         settle()
         meter = TaskMeter(source.name, source.time_column, offsets=bool(partition.ranges))
         batches = (
-            read_in_order(source, partition.units, partition.ranges)
+            read_in_order(source, partition.units, partition.ranges, meter.left_out)
             if partition.ranges
-            else (batch for unit in partition.units for batch in source.rows(unit))
+            else (
+                batch
+                for unit in partition.units
+                for batch in source.rows(unit, left_out=meter.left_out)
+            )
         )
         bound = self._options.get("ahead")
         ahead = None if bound is None else Ahead.from_json(bound)
         for batch in meter.through(batches):
             kept = batch if ahead is None else meter.held_back(batch, ahead)
-            yield kept.cast(for_spark(kept.schema))
+            given = kept.cast(for_spark(kept.schema))
+            yield given if promised is None else with_blanks(given, promised)
         folder = Path(self._options["plan"]).parent
         meter.keep(file_of(folder, partition.step, source.name, partition.number, partition.count))
 
@@ -175,7 +195,13 @@ class StepReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # The plan of a year need not travel to every task.
-        return {"_options": self._options, "_plan": None, "_begun": self._begun, "_bucket": None}
+        return {
+            "_options": self._options,
+            "_schema": self._schema,
+            "_plan": None,
+            "_begun": self._begun,
+            "_bucket": None,
+        }
 
     def _loaded(self) -> Plan:
         if self._plan is None:
@@ -214,6 +240,11 @@ def even_lanes(ranges: Sequence[OffsetRange], shares: int) -> list[list[OffsetRa
     return found
 
 
+def spark_schema(columns: Schema, properties: Mapping[str, str]) -> StructType:
+    """Return a table's columns as Spark has them."""
+    return StructType.fromJson(to_spark(from_iceberg(columns, properties)))
+
+
 def open_source(options: dict[str, str]) -> LakeSource:
     """Open the table of those options at the snapshot that the plan has pinned."""
     return _kept(tuple(sorted(options.items())), int(time.monotonic() // KEPT_S))
@@ -223,7 +254,7 @@ def open_source(options: dict[str, str]) -> LakeSource:
 def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
     named = dict(options)
     plan = read_head(Path(named["plan"]))
-    pinned = {source.name: source.snapshot_id for source in plan.sources}
+    pinned = {source.name: source for source in plan.sources}
     table = named["table"]
     if table not in pinned:
         raise UsageError(f"the plan has no table {table}", f"it has {', '.join(sorted(pinned))}")
@@ -234,7 +265,8 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         table,
         plan.period,
         plan.regions,
-        snapshot_id=pinned[table],
+        snapshot_id=pinned[table].snapshot_id,
         columns=columns,
         time_column=plan.time_column,
+        conditions=pinned[table].conditions,
     )

@@ -13,7 +13,10 @@ from backfill.plan import Plan, read_plan
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+READS = "reads.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +126,21 @@ class RunState:
         """Keep how far the run is. The step's rows are safe before: a crash repeats a step."""
         _write(self._position, msgspec.json.encode(position))
 
+    def keep_reads(self, columns: Mapping[str, Sequence[str]]) -> None:
+        """Keep which columns are read of each table that is not read as a whole."""
+        _write(self.folder / READS, msgspec.json.encode(columns))
+
     def keep_certificate(self, text: str) -> None:
         """Keep what a run says of itself at its end."""
         _write(self.certificate, text.encode())
+
+
+def reads_beside(plan_file: Path) -> dict[str, tuple[str, ...]]:
+    """Return which columns a run reads of each table that it does not read as a whole."""
+    path = plan_file.with_name(READS)
+    if not path.exists():
+        return {}
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,9 @@ from pyiceberg.types import StructType
 
 from backfill.columns import inside, regions_of, times_of
 from backfill.file_columns import holds_structs_in_lists, same_columns
+from backfill.filtering import groups_that_may_match, mask
 from backfill.footer import row_groups, scanned_row_groups
-from headrace.contract import REGION
+from headrace.contract import OFFSET, PARTITION, REGION, TOPIC
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
 
+    from backfill.conditions import Condition
+    from backfill.lanes import LaneFilter
     from backfill.period import Period
     from backfill.units import RowGroup, Unit
 
@@ -35,6 +38,13 @@ BATCH_ROWS = 65_536
 _at_least: Callable[..., BooleanExpression] = GreaterThanOrEqual
 _less: Callable[..., BooleanExpression] = LessThan
 _one_of: Callable[..., BooleanExpression] = In
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many rows of the replay were not delivered, as they do not meet the conditions."""
+
+    rows: int = 0
 
 
 class TableReader:
@@ -50,7 +60,9 @@ class TableReader:
         time_column: str,
         *,
         scan: bool = False,
+        conditions: Sequence[Condition] = (),
     ) -> None:
+        self.conditions = tuple(conditions)
         self.name = name
         self.table = table
         self.snapshot_id = snapshot_id
@@ -60,15 +72,49 @@ class TableReader:
         self._scan = scan
         self._tasks: dict[str, FileScanTask] | None = None
 
-    def rows(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
-        """Read the wanted columns of a unit's rows, deletes and renames applied."""
+    def rows(
+        self, unit: Unit, wanted: Schema, lanes: LaneFilter | None, left_out: LeftOut
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the wanted columns of a unit's rows, deletes and renames applied.
+
+        With lanes, those of their offsets alone. Rows that do not meet the conditions are counted.
+        """
+        for batch in self._wanted(unit, wanted, lanes, left_out):
+            of_lanes = batch if lanes is None else batch.filter(lanes.mask(batch))
+            kept = of_lanes
+            if self.conditions:
+                kept = _those(of_lanes, mask(of_lanes, self.conditions))
+                left_out.rows += of_lanes.num_rows - kept.num_rows
+            if kept.num_rows:
+                yield kept
+
+    def _wanted(
+        self, unit: Unit, wanted: Schema, lanes: LaneFilter | None, left_out: LeftOut
+    ) -> Iterator[pa.RecordBatch]:
         with self.open(unit.path) as opened:
             if self.is_plain(unit, opened, wanted):
-                groups = range(*(unit.row_groups or (0, opened.metadata.num_row_groups)))
-                yield from self._plain_rows(unit, opened, list(groups), wanted)
+                groups = list(range(*(unit.row_groups or (0, opened.metadata.num_row_groups))))
+                kept = groups_that_may_match(opened, groups, self.conditions)
+                others = [group for group in groups if group not in kept]
+                left_out.rows += self._count(unit, opened, others, lanes)
+                names = [field.name for field in wanted.fields]
+                for batch in self._plain_rows(unit, opened, kept, names):
+                    yield batch.select(names)
                 return
         self._refuse_lost_nulls(wanted)
         yield from self.scan(unit, wanted)
+
+    def _count(
+        self, unit: Unit, opened: pq.ParquetFile, groups: list[int], lanes: LaneFilter | None
+    ) -> int:
+        """Count the rows of row groups that belong to a unit, by no more columns than say so."""
+        goes_by = [self.time_column, *([REGION] if self.regions else [])]
+        if lanes is not None:
+            goes_by += [TOPIC, PARTITION, OFFSET]
+        return sum(
+            batch.num_rows if lanes is None else lanes.mask(batch).true_count
+            for batch in self._plain_rows(unit, opened, groups, goes_by)
+        )
 
     def groups(
         self, file: Unit, field_id: int, columns: Sequence[str]
@@ -154,14 +200,15 @@ class TableReader:
         return same_columns(kept, asked)
 
     def _plain_rows(
-        self, unit: Unit, opened: pq.ParquetFile, groups: list[int], wanted: Schema
+        self, unit: Unit, opened: pq.ParquetFile, groups: list[int], names: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        names = [field.name for field in wanted.fields]
+        if not groups:
+            return
         span = self.period.span_us(unit.window_us)
         for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=names):
             kept = _those(batch, self._mask(batch, span))
             if kept.num_rows:
-                yield kept.select(names)
+                yield kept
 
     def _group_rows(
         self, opened: pq.ParquetFile, group: int, columns: Sequence[str]

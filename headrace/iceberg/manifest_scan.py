@@ -16,7 +16,7 @@ from pyiceberg.avro.decoder import new_decoder
 from headrace.records.codegen import function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 DELETED = 2
 KEPT = {
@@ -40,21 +40,23 @@ NUMBERS = ("int", "long")
 
 
 class Entry(NamedTuple):
-    """A live data file; the bounds are one column's, as Iceberg keeps them, where there are any."""
+    """A live data file, with the lower and upper bound of each column that was asked for.
+
+    Bounds are as Iceberg keeps them, None where there are none.
+    """
 
     path: str
     file_format: str
     rows: int
     size_bytes: int
-    lower: bytes | None
-    upper: bytes | None
+    bounds: tuple[tuple[bytes | None, bytes | None], ...]
 
 
-def live_entries(manifest: bytes, field_id: int) -> Iterator[Entry]:
-    """Yield the entries of a manifest that are not deleted, with that column's bounds."""
+def live_entries(manifest: bytes, *field_ids: int) -> Iterator[Entry]:
+    """Yield the entries of a manifest that are not deleted, with those columns' bounds."""
     # What it gives has more than its types say.
     blocks: Any = fastavro.block_reader(BytesIO(manifest))
-    scan = _Source(field_id).scan_of(blocks.writer_schema)
+    scan = _Source(field_ids).scan_of(blocks.writer_schema)
     for block in blocks:
         found: list[Entry] = []
         scan(new_decoder(block.bytes_.read()), block.num_records, found)
@@ -64,8 +66,8 @@ def live_entries(manifest: bytes, field_id: int) -> Iterator[Entry]:
 class _Source:
     """The source of a function that reads a block of entries, by the schema of their writer."""
 
-    def __init__(self, field_id: int) -> None:
-        self._field_id = field_id
+    def __init__(self, field_ids: Sequence[int]) -> None:
+        self._field_ids = field_ids
         self._lines: list[str] = []
         self._indent = 0
         self._named: dict[str, Any] = {}
@@ -77,11 +79,12 @@ class _Source:
         for name in BOUNDS:
             self._line(f"{name} = {{}}")
         self._record(schema)
-        bounds = ", ".join(f"{name}.get({self._field_id})" for name in BOUNDS)
+        lower, upper = BOUNDS
+        bounds = "".join(f"({lower}.get({one}), {upper}.get({one}))," for one in self._field_ids)
         self._line(f"if status != {DELETED}:")
         self._line(
             "    found.append(Entry(file_path, file_format, record_count, file_size_in_bytes,"
-            f" {bounds}))"
+            f" ({bounds})))"
         )
         return function("scan", ("decoder", "count", "found"), self._lines, {"Entry": Entry})
 

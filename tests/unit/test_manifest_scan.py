@@ -130,22 +130,24 @@ ENTRIES = st.lists(
 )
 
 
-@given(ENTRIES, KEYS, st.sampled_from(["null", "deflate"]))
+@given(ENTRIES, st.lists(KEYS, min_size=1, max_size=3), st.sampled_from(["null", "deflate"]))
 def test_an_entry_is_what_it_is_in_the_whole(
-    entries: list[dict[str, Any]], field_id: int, codec: str
+    entries: list[dict[str, Any]], field_ids: list[int], codec: str
 ) -> None:
     manifest = BytesIO()
     # Small blocks: an entry of the second is read as one of the first.
     fastavro.writer(manifest, SCHEMA, entries, codec, sync_interval=100)
-    read = list(live_entries(manifest.getvalue(), field_id))
+    read = list(live_entries(manifest.getvalue(), *field_ids))
     assert read == [
         Entry(
             file["file_path"],
             file["file_format"],
             file["record_count"],
             file["file_size_in_bytes"],
-            bound(file["lower_bounds"], field_id),
-            bound(file["upper_bounds"], field_id),
+            tuple(
+                (bound(file["lower_bounds"], one), bound(file["upper_bounds"], one))
+                for one in field_ids
+            ),
         )
         for entry in entries
         for file in [entry["data_file"]]

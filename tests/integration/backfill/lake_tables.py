@@ -38,12 +38,14 @@ class Stored:
     second: float
     region: str | None = None
 
-    def row(self) -> dict[str, object]:
+    def row(self, at: str | None = None) -> dict[str, object]:
+        arrived = DAY + timedelta(seconds=self.second)
         return {
             "id": self.offset,
+            **({} if at is None else {at: arrived}),
             "items": None if self.offset % 2 else [{"sku": f"s{self.offset}"}],
             "__metadata__": {
-                "kafka_ingestion_ts": DAY + timedelta(seconds=self.second),
+                "kafka_ingestion_ts": arrived,
                 "topic": "events",
                 "partition": self.partition,
                 "offset": self.offset,
@@ -53,17 +55,24 @@ class Stored:
 
 
 def make_table(
-    catalog: Catalog, name: str, files: Sequence[Sequence[Stored]], group_rows: int = 1_000_000
+    catalog: Catalog,
+    name: str,
+    files: Sequence[Sequence[Stored]],
+    group_rows: int = 1_000_000,
+    at: str | None = None,
 ) -> str:
-    """Write a table with a data file for each list, in row groups of so many rows."""
+    """Write a table with a data file for each list, in row groups of so many rows.
+
+    With a name for it, it has another column that says when a record arrived.
+    """
     catalog.create_namespace_if_not_exists("replays")
-    schema, properties = to_iceberg(with_metadata(EVENT))
+    more = () if at is None else (Field(at, Primitive.TIMESTAMP_MICROS, nullable=True),)
+    event = with_metadata(Record(EVENT.name, (*EVENT.fields, *more)))
+    schema, properties = to_iceberg(event)
     limits = {"write.parquet.row-group-limit": str(group_rows)}
     table = catalog.create_table(("replays", name), schema, properties={**properties, **limits})
     for file in files:
         table.append(
-            pa.Table.from_pylist(
-                [record.row() for record in file], schema=to_arrow(with_metadata(EVENT))
-            )
+            pa.Table.from_pylist([record.row(at) for record in file], schema=to_arrow(event))
         )
     return f"lake.replays.{name}"

@@ -61,7 +61,9 @@ class InMemory:
     def __init__(self, held: Sequence[File]) -> None:
         self._held = held
 
-    def rows(self, unit: Unit, lanes: LaneFilter | None = None) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, unit: Unit, lanes: LaneFilter | None = None, _: object = None
+    ) -> Iterator[pa.RecordBatch]:
         low, high = unit.window_us or (0, END)
         rows = [
             {"kafka_ingestion_ts": time, "topic": "t", "partition": 0, "offset": offset}

@@ -1,0 +1,124 @@
+"""What a query asks of a table's rows before anything else: simple conditions, all of which hold.
+
+They come from Spark's own plan, and Spark evaluates them again. Here they only spare reading: what
+leaves a row out by them must be what Spark leaves out, and what stays in doubt stays in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from headrace.times import DAY_US, format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Test: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "in", "is not null"]
+Plain: TypeAlias = bool | int | str
+Comparable: TypeAlias = bool | int | str | Decimal
+
+# By Spark's names. A float is none of them: Spark holds NaN for the greatest of numbers and equal
+# to itself, while bounds of files leave it out.
+COMPARED = ("boolean", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition on a column, which may lie inside of structs.
+
+    Values are as Spark keeps them: a date in days, a time in microseconds, a decimal as its digits.
+    """
+
+    column: tuple[str, ...]
+    kind: str
+    test: Test
+    values: tuple[Plain, ...] = ()
+
+    def __str__(self) -> str:
+        """Write the condition as SQL."""
+        column = ".".join(self.column)
+        shown = [_shown(self.kind, value) for value in self.values]
+        match self.test:
+            case "is not null":
+                return f"{column} IS NOT NULL"
+            case "in":
+                return f"{column} IN ({', '.join(shown)})"
+            case _:
+                return f"{column} {self.test} {shown[0]}"
+
+    @property
+    def comparables(self) -> tuple[Comparable, ...]:
+        """The values as Python compares them."""
+        return tuple(comparable(self.kind, value) for value in self.values)
+
+
+class Bounds(NamedTuple):
+    """Between which values a column lies in a file or a row group, its nulls left out."""
+
+    low: Comparable
+    high: Comparable
+
+
+def is_compared(kind: str) -> bool:
+    """Whether values of a type can be compared here as Spark compares them."""
+    return kind in COMPARED or kind.startswith("decimal(")
+
+
+def comparable(kind: str, value: Plain) -> Comparable:
+    """Return a value as Python compares it."""
+    return Decimal(str(value)) if kind.startswith("decimal(") else value
+
+
+def may_match(
+    conditions: Iterable[Condition], bounds_of: Callable[[Condition], Bounds | None]
+) -> bool:
+    """Whether rows within those bounds may meet all conditions; unknown bounds hold anything."""
+    return all(
+        _may_meet(condition, bounds)
+        for condition in conditions
+        if condition.values and (bounds := bounds_of(condition)) is not None
+    )
+
+
+def _may_meet(condition: Condition, bounds: Bounds) -> bool:
+    low, high = bounds
+    values = condition.comparables
+    match condition.test:
+        case "=" | "in":
+            return any(low <= value <= high for value in values)  # type: ignore[operator]  # of one kind
+        case "!=":
+            return not low == high == values[0]
+        case "<":
+            return low < values[0]  # type: ignore[operator]  # of one kind
+        case "<=":
+            return low <= values[0]  # type: ignore[operator]  # of one kind
+        case ">":
+            return high > values[0]  # type: ignore[operator]  # of one kind
+        case ">=":
+            return high >= values[0]  # type: ignore[operator]  # of one kind
+        case _:
+            return True
+
+
+def without_what_follows(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Return conditions once each; that a column is not null follows from any other on it."""
+    once = list(dict.fromkeys(conditions))
+    compared = {one.column for one in once if one.values}
+    return tuple(one for one in once if one.values or one.column not in compared)
+
+
+def _shown(kind: str, value: Plain) -> str:
+    match kind, value:
+        case "date", int():
+            return f"DATE '{format_time_us(value * DAY_US)[:10]}'"
+        case (("timestamp" | "timestamp_ntz"), int()):
+            return f"'{format_time_us(value)}'"
+        case _, bool():
+            return str(value).lower()
+        case _, str() if kind == "string":
+            quoted = value.replace("'", "''")
+            return f"'{quoted}'"
+        case _:
+            return str(value)

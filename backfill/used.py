@@ -1,0 +1,199 @@
+"""What an application uses of its tables, read off Spark's own plan of it.
+
+Spark pushes neither columns nor filters into a streaming read. Its optimizer brings both to just
+above the tables all the same, in SQL and in Python alike, below a watermark where that changes
+nothing. So what is found there is what Spark does itself with every batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from backfill.conditions import Condition, is_compared, without_what_follows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from backfill.conditions import Test
+
+_TESTS: Mapping[str, tuple[Test, Test]] = {
+    # By the name of Spark's class: the test, and the test with its sides exchanged.
+    "EqualTo": ("=", "="),
+    "LessThan": ("<", ">"),
+    "LessThanOrEqual": ("<=", ">="),
+    "GreaterThan": (">", "<"),
+    "GreaterThanOrEqual": (">=", "<="),
+}
+# They show nothing of what lies below them but what they name.
+_NAME_ALL = ("Project", "Aggregate")
+_PASS_ON = ("Filter", "EventTimeWatermark")
+
+
+class Used(NamedTuple):
+    """What is used of a table: which columns, None for all, and of rows that meet which conditions."""
+
+    columns: frozenset[str] | None
+    conditions: tuple[Condition, ...]
+
+
+def used_of(result: DataFrame) -> dict[str, Used]:
+    """Return what a streaming result uses of each table that the format `headrace` reads for it.
+
+    Of a table that it reads twice: what either needs, of rows that meet what both ask.
+    """
+    session: Any = result.sparkSession
+    analyzed = result._jdf.queryExecution().analyzed()  # noqa: SLF001 - the plan has no public name in Python
+    optimized = session._jsparkSession.sessionState().optimizer().execute(analyzed)  # noqa: SLF001 - as above
+    patterns = session._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001 - as above
+    # The plan would show the time of now as a constant, and each batch has another one.
+    timeless = not analyzed.containsPattern(patterns.CURRENT_LIKE())
+    found: dict[str, Used] = {}
+    for table, used in _leaves(optimized, ()):
+        one = used if timeless else Used(used.columns, ())
+        found[table] = one if table not in found else _both(found[table], one)
+    return found
+
+
+def _both(one: Used, other: Used) -> Used:
+    columns = None
+    if one.columns is not None and other.columns is not None:
+        columns = one.columns | other.columns
+    common = tuple(condition for condition in one.conditions if condition in other.conditions)
+    return Used(columns, common)
+
+
+def _leaves(node: Any, above: Sequence[Any]) -> Iterator[tuple[str, Used]]:  # noqa: ANN401 - of the JVM
+    if node.getClass().getSimpleName() == "StreamingRelationV2":
+        table = node.extraOptions().get("table")
+        if table is not None:
+            yield table, _used(node, above)
+        return
+    for child in _each(node.children()):
+        yield from _leaves(child, (*above, node))
+
+
+def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
+    names = {one.exprId().id(): str(one.name()) for one in _each(leaf.output())}
+    columns: set[str] = set()
+    conditions: list[Condition] = []
+    only_filters = True
+    for node in reversed(above):
+        kind = node.getClass().getSimpleName()
+        if kind not in {*_NAME_ALL, *_PASS_ON}:
+            break
+        only_filters = only_filters and kind == "Filter"
+        if only_filters:
+            conditions += _conditions(node.condition(), names)
+        columns |= {
+            names[number]
+            for one in _each(node.references().toSeq())
+            if (number := one.exprId().id()) in names
+        }
+        if kind in _NAME_ALL:
+            return Used(frozenset(columns), without_what_follows(conditions))
+    return Used(None, without_what_follows(conditions))
+
+
+def _conditions(expression: Any, names: Mapping[int, str]) -> Iterator[Condition]:  # noqa: ANN401 - as above
+    """Yield those of the conditions, all of which hold, that are simple enough."""
+    if expression.getClass().getSimpleName() == "And":
+        yield from _conditions(expression.left(), names)
+        yield from _conditions(expression.right(), names)
+    elif (found := _Reading(names).condition(expression)) is not None:
+        yield found
+
+
+class _Reading:
+    """Reads expressions over the columns of a table; what it does not know is None."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self._names = names
+
+    def condition(self, expression: Any) -> Condition | None:  # noqa: ANN401 - as above
+        match expression.getClass().getSimpleName():
+            case "IsNotNull":
+                path = self._path(expression.child())
+                return None if path is None else Condition(path, "", "is not null")
+            case "In":
+                return self._among(expression.value(), list(_each(expression.list())))
+            case "InSet":
+                kind = expression.child().dataType().catalogString()
+                values = [_plain(kind, one) for one in _each(expression.hset())]
+                return self._one(expression.child(), "in", kind, values)
+            case "Not":
+                return self._not(expression.child())
+            case "AttributeReference" | "GetStructField":
+                return self._one(expression, "=", "boolean", [True])
+            case name if name in _TESTS:
+                return self._compared(*_TESTS[name], expression.left(), expression.right())
+            case _:
+                return None
+
+    def _not(self, child: Any) -> Condition | None:  # noqa: ANN401 - as above
+        match child.getClass().getSimpleName():
+            case "EqualTo":
+                return self._compared("!=", "!=", child.left(), child.right())
+            case "AttributeReference" | "GetStructField":
+                return self._one(child, "=", "boolean", [False])
+            case _:
+                return None
+
+    def _compared(self, test: Test, turned: Test, left: Any, right: Any) -> Condition | None:  # noqa: ANN401 - as above
+        if self._path(left) is None:
+            left, right, test = right, left, turned
+        kind = left.dataType().catalogString()
+        if right.dataType().catalogString() != kind:
+            return None
+        return self._one(left, test, kind, [_literal(right)])
+
+    def _among(self, column: Any, values: list[Any]) -> Condition | None:  # noqa: ANN401 - as above
+        kind = column.dataType().catalogString()
+        if any(one.dataType().catalogString() != kind for one in values):
+            return None
+        return self._one(column, "in", kind, [_literal(one) for one in values])
+
+    def _one(
+        self,
+        column: Any,  # noqa: ANN401 - as above
+        test: Test,
+        kind: str,
+        values: list[bool | int | str | None],
+    ) -> Condition | None:
+        path = self._path(column)
+        known = [value for value in values if value is not None]
+        if path is None or not known or len(known) < len(values) or not is_compared(kind):
+            return None
+        return Condition(path, kind, test, tuple(sorted(known, key=str)))
+
+    def _path(self, expression: Any) -> tuple[str, ...] | None:  # noqa: ANN401 - as above
+        match expression.getClass().getSimpleName():
+            case "AttributeReference":
+                name = self._names.get(expression.exprId().id())
+                return None if name is None else (name,)
+            case "GetStructField":
+                outer = self._path(expression.child())
+                inner = expression.childSchema().fields()[expression.ordinal()].name()
+                return None if outer is None else (*outer, str(inner))
+            case _:
+                return None
+
+
+def _literal(expression: Any) -> bool | int | str | None:  # noqa: ANN401 - as above
+    if expression.getClass().getSimpleName() != "Literal":
+        return None
+    return _plain(expression.dataType().catalogString(), expression.value())
+
+
+def _plain(kind: str, value: Any) -> bool | int | str | None:  # noqa: ANN401 - as above
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    # Spark's own texts and decimals.
+    return str(value.toString()) if kind == "string" or kind.startswith("decimal(") else None
+
+
+def _each(found: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
+    left = found.iterator()
+    while left.hasNext():
+        yield left.next()
