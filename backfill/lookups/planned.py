@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# A table that changes all the time would else cut a replay into a step for each change.
+# So many changes each end a step. A table that changes more often than that would else cut a
+# replay into more steps than it has time for: then they are this far apart.
+MOST_EXACT = 2_000
 FINEST_US = 30_000_000
 
 
@@ -37,14 +39,19 @@ class PlannedLookup:
         return tuple(dict.fromkeys(one for _, one in self.from_step if one is not None))
 
 
-def cuts(times_us: Iterable[int], finest_us: int = FINEST_US) -> list[int]:
-    """Return where steps are to end so that none goes on beyond a change, as far apart as that.
+def cuts(
+    times_us: Iterable[int], most_exact: int = MOST_EXACT, finest_us: int = FINEST_US
+) -> list[int]:
+    """Return where steps are to end so that none goes on beyond a change.
 
-    A change on its own is a cut. One that follows a cut sooner waits until that time is over: a
-    record is joined with a state that was replaced at most so long before it arrived.
+    Of more changes than that, one that follows a cut sooner waits until the time is over: a record
+    is then joined with a state that was replaced at most so long before it arrived.
     """
+    times = sorted(times_us)
+    if len(times) <= most_exact:
+        return times
     found: list[int] = []
-    for time_us in sorted(times_us):
+    for time_us in times:
         soonest_us = found[-1] + finest_us if found else time_us
         # What the last cut already waits for is behind it.
         if not found or time_us > found[-1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -18,9 +19,10 @@ from headrace.config.load import load_app
 from headrace.kafka.sender import Record
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
+from tests.integration.live import until_drained
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pyiceberg.catalog import Catalog
@@ -120,6 +122,17 @@ class Stage:
         live = live_sources(app, {})
         run_live(app, self.pipelines.workspace, self.spark, live, Drain(), once=True)
         return self.rows(app)
+
+    @contextlib.contextmanager
+    def running(self, app: LoadedApp) -> Iterator[None]:
+        """Let an application run until the block is left; what ended it is raised."""
+        live = live_sources(app, {})
+        with until_drained(
+            lambda drain: run_live(
+                app, self.pipelines.workspace, self.spark, live, drain, once=False
+            )
+        ):
+            yield
 
     def replay(self, app: LoadedApp) -> tuple[dict[int, Any], Certificate]:
         """Replay all that is landed; returns what came out of it alone."""

@@ -18,7 +18,7 @@ def test_a_record_is_joined_with_a_state_that_was_replaced_at_most_so_long_befor
     changes: list[int], finest: int, arrived: int
 ) -> None:
     """A step begins at its first record, which may be as old as the last cut, and no older."""
-    found = cuts(changes, finest)
+    found = cuts(changes, 0, finest)
     before = bisect_right(found, arrived)
     frontier = found[before - 1] if before else min([0, *changes]) - 1
     missed = [at for at in changes if frontier < at <= arrived]
@@ -33,5 +33,6 @@ def test_a_step_has_the_state_that_was_planned_for_it(snapshots: list[int | None
     assert set(lookup.snapshots) == {one for one in snapshots if one is not None}
 
 
-def test_a_change_on_its_own_is_where_a_step_ends() -> None:
-    assert cuts([1_000, 100_000_000]) == [1_000, 100_000_000]
+@given(TIMES)
+def test_few_changes_each_end_a_step(changes: list[int]) -> None:
+    assert cuts(changes) == sorted(changes)
