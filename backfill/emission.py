@@ -32,7 +32,9 @@ def record_of_app(app: LoadedApp, run_id: str, plan: Plan, request: Request) -> 
     """Sum up a run of an application that begins now."""
     sink = app.config.sink
     replaces = getattr(sink, "mode", None) == "replace"
-    staged = staging_of(sink, run_id).identifier if request.stage or replaces else None
+    # A table that rows are deleted from cannot tell which of its rows are older than a replayed one.
+    apart = request.stage or replaces or getattr(sink, "deleted", None) is not None
+    staged = staging_of(sink, run_id).identifier if apart else None
     place = getattr(sink, "identifier", None) or getattr(sink, "path", None) or "its topic"
     record = record_of(plan, f"{sink.type}:{place}", app=str(app.path.resolve()))
     return replace(

@@ -45,6 +45,12 @@ def publish(
     """
     if record.staged is None or not isinstance(sink, IcebergSink):
         raise UsageError(f"run {run_id} has staged nothing", f"it wrote to {record.to}")
+    if sink.deleted is not None:
+        raise Terminal(
+            f"{record.staged} is not merged into {sink.identifier}: of a key that has been deleted"
+            " there nothing says that it was later",
+            "compare them; then rename it into the other's place while the live job is stopped",
+        )
     if not spark.catalog.tableExists(spark_name(record.staged)):
         raise Terminal(
             f"{record.staged} is gone: run {run_id} was published, or cancelled",

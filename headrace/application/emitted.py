@@ -22,7 +22,7 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
     have = {field.name: field.dataType.simpleString() for field in result.schema.fields}
     wanted = {"time_column": [sink.time_column]}
     if isinstance(sink, IcebergSink):
-        wanted |= {"key": list(sink.key), "version": [sink.version]}
+        wanted |= {"key": list(sink.key), "version": [sink.version], "deleted": [sink.deleted]}
     else:
         wanted |= {"key": [getattr(sink, "key", None)]}
     for option, names in wanted.items():
@@ -32,11 +32,14 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
                     f"sink.{option} is {name}, and the result has no such column",
                     did_you_mean(name, sorted(have)),
                 )
-    if sink.time_column is not None and have[sink.time_column] != "timestamp":
-        raise Terminal(
-            f"sink.time_column is {sink.time_column}, a column of type {have[sink.time_column]}",
-            "name one of type timestamp",
-        )
+    typed = {"time_column": "timestamp", "deleted": "boolean"}
+    for option, kind in typed.items():
+        name = getattr(sink, option, None)
+        if name is not None and have[name] != kind:
+            raise Terminal(
+                f"sink.{option} is {name}, a column of type {have[name]}",
+                f"name one of type {kind}",
+            )
 
 
 def within(result: DataFrame, time_column: str, start_us: int, end_us_exclusive: int) -> DataFrame:

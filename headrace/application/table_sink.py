@@ -42,6 +42,8 @@ log = structlog.get_logger(__name__)
 
 def ensure_fits(workspace: Workspace, sink: IcebergSink, result: DataFrame) -> None:
     """Make the table where it is missing; refuse one of other columns."""
+    # Whether it is deleted says what becomes of a row, and is no part of it.
+    result = result.select([quoted(name) for name in result.columns if name != sink.deleted])
     ensure_result_table(workspace, sink, from_spark(result.schema.jsonValue()))
     held = result.sparkSession.table(spark_name(sink.identifier)).schema
     have = {one.name: one.dataType.simpleString() for one in held.fields}
@@ -75,9 +77,14 @@ class AppendOnce:
         """Append a batch, unless the table has it."""
         if self._commits is None:
             query = query_id(self.checkpoint)
-            # A checkpoint that begins anew counts its batches anew.
-            self._commits = _commits(self.workspace, self.table, f"{self.name}.{query[:8]}", query)
+            writer = writer_of(self.name, query)
+            self._commits = _commits(self.workspace, self.table, writer, query)
         append_once(batch, self.table, self._commits, batch_id)
+
+
+def writer_of(name: str, query: str) -> str:
+    """Return who the table says has appended: a checkpoint that begins anew counts anew."""
+    return f"{name}.{query[:8]}"
 
 
 def append_once(rows: DataFrame, table: str, commits: TableCommits, number: int) -> None:
@@ -144,9 +151,13 @@ class Upsert:
         newer = (
             "" if version is None else f"AND (t.{version} IS NULL OR s.{version} >= t.{version})"
         )
+        deletes, there = "", ""
+        if self.sink.deleted is not None:
+            gone = f"coalesce(s.{quoted(self.sink.deleted)}, false)"
+            deletes, there = f"WHEN MATCHED AND {gone} {newer} THEN DELETE", f"AND NOT {gone}"
         merge = (
-            f"MERGE INTO {spark_name(self.sink.identifier)} t USING {view} s ON {same}"
-            f" WHEN MATCHED {newer} THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            f"MERGE INTO {spark_name(self.sink.identifier)} t USING {view} s ON {same} {deletes}"
+            f" WHEN MATCHED {newer} THEN UPDATE SET * WHEN NOT MATCHED {there} THEN INSERT *"
         )
 
         def commit() -> None:

@@ -35,6 +35,11 @@ class IcebergSink(Model):
         default=None,
         description="Mode upsert: of two rows of a key the one with the greater value here stays.",
     )
+    deleted: Text | None = Field(
+        default=None,
+        description="Mode upsert: a boolean column of the result, which the table does not get: a row"
+        " where it is true takes the row of its key away.",
+    )
     time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
     partition_by: tuple[PartitionField, ...] = Field(
         default=(), description="As in a lake table's file; for a table that is made."

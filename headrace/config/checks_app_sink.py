@@ -35,7 +35,7 @@ def _check_mode(sheet: Sheet) -> None:
             key=True,
         )
     if mode in {"append", "replace"}:
-        for name in ("key", "version"):
+        for name in ("key", "version", "deleted"):
             if name in given:
                 message = f"{name} is for mode upsert, and the mode is {mode}"
                 sheet.report(("sink", name), message, "mode: upsert, or remove it", key=True)

@@ -5,6 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples.cdc import generate as cdc
 from examples.playback.apps.session_timers import GAP_US, Session, merged
 from examples.playback.generate import Wanted, generate
 
@@ -44,3 +45,24 @@ def test_what_is_generated_is_late_within_its_bound_and_skewed() -> None:
     by_user = [sum(one["key"] == f"u{n}" for one in plays) for n in (1, 50)]
     assert by_user[0] > 20 * by_user[1]
     assert generate(Wanted(hours=1, plays_per_hour=300)) == made
+
+
+def test_changes_are_those_of_a_log_and_their_clocks_run_backwards() -> None:
+    sent = cdc.generate(cdc.Wanted(hours=1, changes_per_hour=2_000))
+    assert sent == cdc.generate(cdc.Wanted(hours=1, changes_per_hour=2_000))
+    times = [one["timestamp"] for one in sent]
+    assert max(before - after for before, after in pairwise(times)) > 60_000
+    seen: dict[str, list[dict[str, object]]] = {}
+    for one in sent:
+        changes = seen.setdefault(one["key"], [])
+        # What a connector sends again, it sends as it was.
+        if one["value"] not in changes:
+            changes.append(one["value"])
+    for changes in seen.values():
+        assert [one["version"] for one in changes] == list(range(1, len(changes) + 1))
+        assert all(
+            (after["op"] == "c") == (before["op"] == "d") for before, after in pairwise(changes)
+        )
+    left = cdc.accounts_after(sent)
+    assert set(left) == {key for key, of in seen.items() if of[-1]["op"] != "d"}
+    assert 0 < len(left) < len(seen)

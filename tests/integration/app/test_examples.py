@@ -6,9 +6,6 @@ end before the next, so that the watermark moves as it would.
 
 from __future__ import annotations
 
-import json
-import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -25,13 +22,12 @@ from backfill.query_log import committed
 from backfill.request import Request, state_of
 from backfill.results.compare import Wish, compare
 from examples.playback.generate import Wanted, generate
-from headrace.config.load import load_app, load_lake_table
+from headrace.config.load import load_app
 from headrace.embedded.process import wait_until
-from headrace.kafka.sender import Record
 from headrace.signals import Drain
 from headrace.times import format_time_us
-from lake_writer.maintenance import Maintenance
 from stream_app.live import live_sources, run_live
+from tests.integration.app.copied import compact, copy_example, record_of
 from tests.integration.pipelines import Pipelines
 
 if TYPE_CHECKING:
@@ -45,7 +41,6 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "playback"
 KEYS = {
     "sessions": ("user_id", "started"),
     "session_timers": ("user_id", "started"),
@@ -68,20 +63,13 @@ class Playback:
     sent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shutil.copytree(EXAMPLE, self.root, ignore=shutil.ignore_patterns(".*", "events"))
-        (self.root / "headrace.yaml").unlink()
-        for path in self.root.glob("*/*.yaml"):
-            text = path.read_text().replace("database: playback", f"database: {self.name}")
-            text = text.replace("schemas/", f"{self.name}/schemas/")
-            text = re.sub(r"(topics?): ", rf"\1: {self.name}_", text)
-            path.write_text(re.sub(r"^name: ", f"name: {self.name}_", text, flags=re.MULTILINE))
-
-    @property
-    def root(self) -> Path:
-        return self.workspace.root / self.name
+        self.root = copy_example("playback", "playback", self.workspace, self.name)
 
     def app(self, name: str) -> LoadedApp:
         return load_app(self.root / "apps" / f"{name}.yaml", self.workspace)
+
+    def lake_table(self, topic: str) -> Path:
+        return self.root / "tables" / f"{topic}.yaml"
 
     def result(self, name: str) -> str:
         return f"lake.{self.name}.{name}"
@@ -96,8 +84,10 @@ class Playback:
                 share = records[
                     len(records) * piece // pieces : len(records) * (piece + 1) // pieces
                 ]
-                pipelines.send(f"{self.name}_{topic}", [_record(one) for one in share], "consumer")
-                pipelines.land(self.spark, self.root / "tables" / f"{topic}.yaml")
+                pipelines.send(
+                    f"{self.name}_{topic}", [record_of(one) for one in share], "consumer"
+                )
+                pipelines.land(self.spark, self.lake_table(topic))
             for name in apps:
                 app = self.app(name)
                 sources = live_sources(app, {})
@@ -138,16 +128,6 @@ class Playback:
         return compare((left, self.spark.table(left)), (right, self.spark.table(right)), wish)
 
 
-def _record(envelope: dict[str, Any]) -> Record:
-    headers = [(name, value.encode()) for name, value in envelope.get("headers", {}).items()]
-    return Record(
-        json.dumps(envelope["value"]).encode(),
-        envelope["key"].encode(),
-        headers,
-        envelope["timestamp"],
-    )
-
-
 @pytest.mark.long  # four minutes on a busy machine
 def test_live_and_backfill_give_the_same(
     spark: SparkSession, workspace: Workspace, unique: Callable[[str], str]
@@ -175,7 +155,7 @@ def test_the_same_from_compacted_files_after_kills_and_by_timers(
             staged = example.again(name, f"fresh-{name}")
             found = example.compared(name, example.result(name), staged)
             assert found.match_percent == 100, found.to_text(100)
-        compact(example)
+        compact(spark, workspace, [example.lake_table(topic) for topic in example.sent])
         for name in ("sessions", "rmi"):
             found = example.compared(
                 name, example.result(name), example.again(name, f"compact-{name}")
@@ -189,13 +169,6 @@ def test_the_same_from_compacted_files_after_kills_and_by_timers(
         spark.conf.unset("spark.sql.streaming.stateStore.providerClass")
     found = example.compared("rmi", example.result("rmi"), killed(example, "rmi", kills=2))
     assert found.match_percent == 100, found.to_text(100)
-
-
-def compact(example: Playback) -> None:
-    for topic in example.sent:
-        path = example.root / "tables" / f"{topic}.yaml"
-        table = load_lake_table(path, example.workspace)
-        Maintenance(example.workspace, table).run(example.spark, Drain())
 
 
 def killed(example: Playback, name: str, kills: int) -> str:

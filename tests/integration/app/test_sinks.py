@@ -53,6 +53,8 @@ class Query:
 
     def run(self, checkpoint: str = "checkpoint") -> None:
         frame = self.spark.readStream.schema(SCHEMA).json(str(self.folder / "in"))
+        if getattr(self.sink, "deleted", None):
+            frame = frame.withColumn("gone", F.col("events") == 0)
         place = self.folder / checkpoint
         query = start(frame, self.sink, self.workspace, self.name, place, once=True)
         finish(query, self.name, Drain())
@@ -103,6 +105,17 @@ def test_upsert_keeps_one_row_a_key_and_the_newest(query: Callable[..., Query]) 
     merged.forget_the_last_end()
     merged.run()
     assert merged.table() == {("a", 3, 3): 1, ("b", 2, 2): 1, ("c", 1, 1): 1}
+
+
+def test_upsert_takes_away_what_is_deleted(query: Callable[..., Query]) -> None:
+    merged = query(mode="upsert", key=("user",), version="version", deleted="gone")
+    merged.put(("a", 1, 1), ("b", 1, 1), ("c", 1, 1), ("c", 2, 0), ("d", 2, 0), ("d", 1, 1))
+    assert merged.table() == {("a", 1, 1): 1, ("b", 1, 1): 1}
+    # One is deleted, one by a version that is behind; one comes back.
+    merged.put(("a", 2, 0), ("b", 0, 0), ("c", 3, 3))
+    merged.forget_the_last_end()
+    merged.run()
+    assert merged.table() == {("b", 1, 1): 1, ("c", 3, 3): 1}
 
 
 def test_two_rows_of_a_key_in_a_batch_need_a_version(query: Callable[..., Query]) -> None:

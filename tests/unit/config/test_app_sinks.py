@@ -19,6 +19,7 @@ SINK = "sink: {type: iceberg, catalog: lake, database: playback, table: rmi_out,
         ("mode: replace}", "9:1", "mode replace needs a time_column"),
         ("mode: append, key: [a]}", "9:88", "key is for mode upsert, and the mode is append"),
         ("mode: replace, time_column: at, version: v}", "9:106", "version is for mode upsert"),
+        ("mode: append, deleted: gone}", "9:88", "deleted is for mode upsert"),
         ("mode: upsrt}", "9:80", 'did you mean "upsert"'),
         ("partition_by: [dy(at)]}", "9:89", 'did you mean "day'),
     ],
@@ -35,7 +36,7 @@ def test_a_contradiction_in_the_sink_is_told_at_its_place(
 @pytest.mark.parametrize(
     "sink",
     [
-        "mode: upsert, key: [a, b], version: at}",
+        "mode: upsert, key: [a, b], version: at, deleted: gone}",
         'mode: replace, time_column: at, partition_by: [day(at), "bucket(4, a)"]}',
         "time_column: at}",
     ],
