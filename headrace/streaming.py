@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -15,11 +15,12 @@ from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.python_errors import told_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import timedelta
     from pathlib import Path
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.signals import Drain
@@ -132,7 +133,24 @@ class RunningJob:
         return self._last_batch >= 0
 
 
-def finish(query: StreamingQuery, name: str, drain: Drain, *, until_no_data: bool = False) -> int:
+class Watch(Protocol):
+    """Knows more of a query's sources than Spark does."""
+
+    def facts(self, progress: StreamingQueryProgress) -> Mapping[str, object]:
+        """Return what else there is to say of a batch."""
+
+    def look(self) -> None:
+        """Say what there is to say between batches; called several times a second."""
+
+
+def finish(
+    query: StreamingQuery,
+    name: str,
+    drain: Drain,
+    *,
+    until_no_data: bool = False,
+    watch: Watch | None = None,
+) -> int:
     """Follow a query to its end, or to where it has no more data; returns the rows it read."""
     if until_no_data:
         threading.Thread(target=_end_without_data, args=(query,), daemon=True).start()
@@ -143,9 +161,13 @@ def finish(query: StreamingQuery, name: str, drain: Drain, *, until_no_data: boo
             if progress.batchId > last:
                 last = progress.batchId
                 rows += progress.numInputRows
-                log.info("batch processed", name=name, batch=last, rows=progress.numInputRows)
+                more = {} if watch is None else watch.facts(progress)
+                read = progress.numInputRows
+                log.info("batch processed", name=name, batch=last, rows=read, **more)
         if ended:
             break
+        if watch is not None:
+            watch.look()
         if drain.wait(CHECK_EVERY_S):
             query.stop()
     problem = query.exception()

@@ -9,9 +9,7 @@ import rich_click as click
 
 from headrace.cli.command import log_option, output_option, workspace_option
 
-
-@click.command(name="run")
-@click.option(
+app_option = click.option(
     "-c",
     "--config",
     "path",
@@ -19,6 +17,10 @@ from headrace.cli.command import log_option, output_option, workspace_option
     type=click.Path(path_type=Path, dir_okay=False),
     help="The application's file (kind: app).",
 )
+
+
+@click.command(name="run")
+@app_option
 @click.option(
     "--select",
     "selections",

@@ -22,7 +22,11 @@ from headrace.config.app import HybridSource, IcebergSource, KafkaTopics
 from headrace.errors import UsageError
 from headrace.locks import hold
 from headrace.streaming import finish
+from stream_app.followed import followed_streams, threshold_of
+from stream_app.following import Following
 from stream_app.hybrid import hybrid_streams
+from stream_app.rewind import cut
+from stream_app.topics import keep_ids, topic_ids, topics_behind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 log = structlog.get_logger(__name__)
-Live: TypeAlias = KafkaTopics | HybridSource
+Live: TypeAlias = KafkaTopics | HybridSource | IcebergSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +54,15 @@ class Ran:
 
 
 def live_sources(app: LoadedApp, choices: Mapping[str, str]) -> dict[str, Live]:
-    """Return the topics that each source reads, or say why one cannot be read live."""
+    """Return what each source reads live, or say why one cannot be read live."""
     live: dict[str, Live] = {}
     for name, source in selected(app.config, choices).items():
-        if isinstance(source, IcebergSource):
+        if isinstance(source, IcebergSource) and source.follow is None:
             raise UsageError(
                 f"{name} of {app.config.name} is set to the table {source.identifier}",
                 "a table is read over a period: backfill replay -c … --start-ts … --end-ts …;"
-                f" or select a live candidate: --select {name}=…",
+                f" or select a live candidate: --select {name}=…;"
+                " or add follow: {} to it, to read what it holds and go on with each commit",
             )
         live[name] = source
     return live
@@ -75,15 +80,24 @@ def run_live(  # noqa: PLR0913 - a run is made of these
     """Run until everything there is now is processed, or until asked to drain."""
     state = workspace.state_dir / "app" / app.config.name
     with hold(state / "lock", f"application {app.config.name}", "stop that one first"):
+        cut.finish(state, workspace)
         checkpoint = state / "checkpoint"
-        refuse_other_sources(checkpoint, {name: _name_of(app, one) for name, one in live.items()})
+        reads = {name: _name_of(app, one) for name, one in live.items()}
+        refuse_other_sources(checkpoint, reads)
+        keep_ids(checkpoint, topic_ids(workspace, topics_behind(app, reads.values())))
         fresh = not any((checkpoint / "offsets").glob("[0-9]*"))
         marked = _frames(app, workspace, spark, live, once=once, fresh=fresh)
+        followed = {name: one for name, one in live.items() if isinstance(one, IcebergSource)}
+        tables = followed_streams(
+            spark, workspace, app, followed, checkpoint, once=once, fresh=fresh
+        )
+        marked |= with_watermarks(app, tables, threshold_of(followed))
         marked |= lookups_live(spark, app, workspace, checkpoint, state)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
         query = start(result, app.config.sink, workspace, app.config.name, checkpoint, once=False)
-        rows = finish(query, app.config.name, drain, until_no_data=once)
+        watch = Following(checkpoint) if followed else None
+        rows = finish(query, app.config.name, drain, until_no_data=once, watch=watch)
         readers = (
             source.live if isinstance(source, HybridSource) else _name_of(app, source)
             for source in live.values()
@@ -130,7 +144,7 @@ def _frames(  # noqa: PLR0913 - as above
             fresh=fresh,
         )
         for name, source in live.items()
-        if name not in hybrids
+        if isinstance(source, KafkaTopics)
     }
     past = hybrid_streams(spark, workspace, app, hybrids, once=once, fresh=fresh)
     widened = smallest_threshold(app) if past else timedelta(0)

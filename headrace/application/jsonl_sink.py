@@ -25,7 +25,7 @@ class JsonLines:
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Write a batch; what a killed one left under its name is replaced."""
-        prefix = f"{self.name}-{query_id(self.checkpoint)[:8]}-{batch_id:06d}"
+        prefix = f"{prefix_of(self.name, query_id(self.checkpoint))}{batch_id:06d}"
         # A name that readers of folders pass over.
         draft = self.folder / f".{prefix}"
         batch.write.mode("overwrite").options(**JSON_OPTIONS).json(draft.as_uri())
@@ -35,3 +35,14 @@ class JsonLines:
         for number, part in enumerate(parts):
             part.replace(self.folder / f"{prefix}-{number:03d}.jsonl")
         shutil.rmtree(draft)
+
+
+def files_after(folder: Path, prefix: str, batch: int) -> list[Path]:
+    """Return the files of a query's batches after this one."""
+    found = sorted(folder.glob(f"{prefix}*.jsonl"))
+    return [one for one in found if int(one.name.removeprefix(prefix).split("-")[0]) > batch]
+
+
+def prefix_of(name: str, query: str) -> str:
+    """Return what the names of a query's files begin with."""
+    return f"{name}-{query[:8]}-"

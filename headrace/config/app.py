@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from headrace.config.app_sinks import AppSink
+from headrace.config.follow import Follow
 from headrace.config.hygiene import LakeHygiene
 from headrace.config.kafka_parts import (
     REGISTRY_DOC,
@@ -76,6 +77,9 @@ class IcebergSource(Model):
         json_schema_extra={"default": "15min"},
     )
     columns: tuple[Text, ...] = Field(default=(), description="Columns to read. By default all.")
+    follow: Follow | None = Field(
+        default=None, description="How a live run reads it. Without, it is of the past alone."
+    )
 
     @property
     def identifier(self) -> str:

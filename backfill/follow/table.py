@@ -1,0 +1,242 @@
+"""A table that is followed, by its metadata: snapshots, what was added between two, what is left."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from backfill.follow.follower import Look
+from backfill.follow.history import Commit, OnOverwrite, Way
+from backfill.listing import has_deletes
+from backfill.period import Period, parse_period
+from backfill.source import LakeSource
+from headrace.errors import Terminal
+from headrace.iceberg.catalog import load_table
+from headrace.iceberg.history import main_line
+from headrace.iceberg.manifest_scan import live_entries
+from headrace.landing.completeness import Completeness, completeness_property
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
+    from backfill.follow.place import Hop, Seen
+    from backfill.units import Unit
+    from headrace.config.workspace import Workspace
+
+ALWAYS: Final = parse_period("0001-01-01", "9999-12-31")
+FILES_AT_ONCE: Final = 4
+HOPS_KEPT: Final = 16
+UpTo = Literal["complete", "committed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A table, and how it is followed."""
+
+    name: str
+    time_column: str
+    threshold_us: int
+    up_to: UpTo
+    on_overwrite: OnOverwrite
+
+
+class FollowedTable:
+    """The table of a catalog, as a follower asks about it. What was found of a file is kept."""
+
+    def __init__(self, workspace: Workspace, followed: Followed) -> None:
+        self._workspace = workspace
+        self._followed = followed
+        self._table: Table | None = None
+        self._cut: dict[str, Sequence[Unit]] = {}
+        self._left: tuple[int, int, Sequence[Unit]] | None = None
+        self._added: dict[tuple[Hop, int, int], Sequence[Unit]] = {}
+
+    @property
+    def table(self) -> Table:
+        """The table as it was at the last look."""
+        if self._table is None:
+            self._table = load_table(self._workspace, self._followed.name)
+        return self._table
+
+    def look(self) -> Look:
+        """Return how the table is now."""
+        self.table.refresh()
+        head = self.table.current_snapshot()
+        prefix = completeness_property("")
+        told = [
+            Completeness.from_json(said).time_us
+            for name, said in self.table.properties.items()
+            if name.startswith(prefix) and self._followed.up_to == "complete"
+        ]
+        # Where several writers land, all of them have to be that far.
+        complete = (
+            None if None in told else min((one for one in told if one is not None), default=None)
+        )
+        return Look(None if head is None else head.snapshot_id, complete, bool(told))
+
+    def hops(self, seen: Seen, until_us: int) -> tuple[Hop, ...]:
+        """Return the way to the newest snapshot from another, dispatched up to a time."""
+        way = Way(
+            self._followed.name,
+            self._followed.on_overwrite,
+            lambda one, other: bool(self._lost(one, other)),
+            partial(self._is_behind, until_us=until_us),
+        )
+        return way.hops(seen.snapshot, self._line_after(seen.snapshot))
+
+    def units(self, snapshot: int | None, from_us: int) -> Sequence[Unit]:
+        """Return what a snapshot has that may have rows from a time on, cut as a replay cuts."""
+        if snapshot is None:
+            return []
+        if self._left is None or self._left[0] != snapshot or self._left[1] > from_us:
+            source = self._source(snapshot, Period(from_us, ALWAYS.end_us_exclusive))
+            files = source.files_in(self._manifests(snapshot))
+            present = {file.path for file in files}
+            self._cut = {path: units for path, units in self._cut.items() if path in present}
+            self._left = snapshot, from_us, self._narrow(source, files, self._cut)
+        elif self._left[1] < from_us:
+            left = [unit for unit in self._left[2] if unit.max_ts_us >= from_us]
+            self._left = snapshot, from_us, left
+        return self._left[2]
+
+    def added(self, hop: Hop, since_us: int, before_us: int) -> Sequence[Unit]:
+        """Return what a hop has added that may have rows between two times, cut likewise."""
+        if since_us >= before_us:
+            return []
+        key = hop, since_us, before_us
+        if key not in self._added:
+            source, files = self._files_added(hop, since_us, before_us)
+            kept = list(self._added.items())[-HOPS_KEPT:]
+            self._added = {**dict(kept), key: self._narrow(source, files, {})}
+        return self._added[key]
+
+    def rows_added(self, hop: Hop, since_us: int, before_us: int) -> int:
+        """Count the rows that a hop has added between two times; reads where bounds do not tell."""
+        if since_us >= before_us:
+            return 0
+        source, files = self._files_added(hop, since_us, before_us)
+        return sum(
+            sum(batch.num_rows for batch in source.rows(file)) if file.partly else file.rows
+            for file in files
+        )
+
+    def _files_added(
+        self, hop: Hop, since_us: int, before_us: int
+    ) -> tuple[LakeSource, list[Unit]]:
+        source = self._source(hop.after, Period(since_us, before_us))
+        fresh, gone = self._changed(hop.before, hop.after)
+        # A commit may bring manifests together: what they list was there before.
+        held = self._paths(gone)
+        return source, [file for file in source.files_in(fresh) if file.path not in held]
+
+    def _source(self, snapshot: int, period: Period) -> LakeSource:
+        self._snapshot(snapshot)
+        followed = self._followed
+        return LakeSource(
+            self._workspace,
+            followed.name,
+            period,
+            (),
+            snapshot_id=snapshot,
+            columns=(followed.time_column.partition(".")[0],),
+            time_column=followed.time_column,
+            scan=True,
+        )
+
+    def _narrow(
+        self, source: LakeSource, files: Sequence[Unit], known: dict[str, Sequence[Unit]]
+    ) -> list[Unit]:
+        """Cut the files that span more time than the threshold, unless that was done before."""
+        threshold_us = self._followed.threshold_us
+        wide = [file for file in files if file.width_us > threshold_us and file.path not in known]
+        with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+            cut = pool.map(partial(source.cut, threshold_us=threshold_us), wide)
+            known |= {file.path: units for file, (units, _) in zip(wide, cut, strict=True)}
+        narrow = (known.get(file.path, (file,)) for file in files)
+        return [unit for units in narrow for unit in units]
+
+    def _line_after(self, seen: int | None) -> list[Commit]:
+        """Return the commits after a snapshot, the oldest first, as far back as they are known."""
+        since = None if seen is None else self._snapshot(seen)
+        known = {snapshot.snapshot_id for snapshot in self.table.metadata.snapshots}
+        line: list[Commit] = []
+        for snapshot in main_line(self.table):
+            if snapshot.snapshot_id == seen:
+                return line[::-1]
+            if since is not None and _age(snapshot) <= _age(since):
+                raise Terminal(
+                    f"{self._followed.name} was rolled back: snapshot {seen}, up to which it was"
+                    " followed, is no longer behind its newest",
+                    "roll it forward again, or begin anew under another name",
+                )
+            parent = snapshot.parent_snapshot_id
+            operation = "append" if snapshot.summary is None else snapshot.summary.operation.value
+            line.append(
+                Commit(snapshot.snapshot_id, parent if parent in known else None, operation)
+            )
+        return line[::-1]
+
+    def _is_behind(self, commit: Commit, until_us: int) -> bool:
+        """Whether a commit has done no more than remove files that were all dispatched before."""
+        if commit.parent is None or self._lost(commit.snapshot, commit.parent):
+            return False
+        fresh, gone = self._changed(commit.parent, commit.snapshot)
+        held = self._paths(fresh)
+        files = self._source(commit.parent, ALWAYS).files_in(gone)
+        return all(file.max_ts_us < until_us for file in files if file.path not in held)
+
+    def _lost(self, one: int | None, other: int) -> set[str]:
+        """Return the files of a snapshot that another does not have."""
+        fresh, gone = self._changed(one, other)
+        return self._paths(gone) - self._paths(fresh) if gone else set()
+
+    def _changed(
+        self, one: int | None, other: int
+    ) -> tuple[list[ManifestFile], list[ManifestFile]]:
+        """Return the manifests that only the other has, and those that only the one has."""
+        before = {} if one is None else {m.manifest_path: m for m in self._manifests(one)}
+        after = {m.manifest_path: m for m in self._manifests(other)}
+        fresh = [manifest for path, manifest in after.items() if path not in before]
+        return fresh, [manifest for path, manifest in before.items() if path not in after]
+
+    def _paths(self, manifests: Sequence[ManifestFile]) -> set[str]:
+        found = set()
+        for manifest in manifests:
+            with self.table.io.new_input(manifest.manifest_path).open() as stream:
+                found |= {entry.path for entry in live_entries(stream.read(), 0)}
+        return found
+
+    def _manifests(self, snapshot: int) -> list[ManifestFile]:
+        manifests = self._snapshot(snapshot).manifests(self.table.io)
+        if has_deletes(manifests):
+            raise Terminal(
+                f"snapshot {snapshot} of {self._followed.name} has rows that are deleted by files of"
+                " their own (merge-on-read), and a stream cannot take rows back",
+                "compact the table (in Spark: CALL system.rewrite_data_files with"
+                " delete-file-threshold 1), and let its writers copy on write",
+            )
+        return manifests
+
+    def _snapshot(self, snapshot: int) -> Snapshot:
+        found = self.table.snapshot_by_id(snapshot)
+        if found is None:
+            self.table.refresh()
+            found = self.table.snapshot_by_id(snapshot)
+        if found is None:
+            raise Terminal(
+                f"snapshot {snapshot} of {self._followed.name}, up to which it was followed, is gone",
+                "it was expired though it had a tag, or the tag could not be made: begin anew under"
+                " another name, with follow: {start: …} at the time that was reached",
+            )
+        return found
+
+
+def _age(snapshot: Snapshot) -> tuple[int, int]:
+    # Tables of format version 1 have no sequence numbers.
+    return snapshot.sequence_number or 0, snapshot.timestamp_ms

@@ -1,0 +1,154 @@
+"""What a task of a followed table does: read its units between the times of its batch."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from pyspark.sql.datasource import InputPartition
+
+from backfill.columns import times_of
+from backfill.follow.table import Followed  # noqa: TC001 - an option is read by its types
+from backfill.period import Period
+from backfill.source import LakeSource
+from backfill.spark_source import KEPT_S
+from headrace.application import turned_away
+from headrace.config.load import load_workspace
+from headrace.python_workers import settle
+from headrace.records.ahead import Ahead, hold_back
+from headrace.schema.arrow import for_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from backfill.follow.follower import Part
+    from backfill.units import Unit
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What the source of a table is told, as JSON in the option `asked`.
+
+    `tables` are all that are followed together, `threshold_us` the bound that they keep. `begin`
+    is where a query begins whose checkpoint has no batch yet. With `once` the tables are looked at
+    once, and what they hold then is read. `turned_away` is a folder for counts.
+    """
+
+    workspace: str
+    table: str
+    columns: tuple[str, ...]
+    tables: tuple[Followed, ...]
+    max_rows: int
+    max_bytes: int
+    interval_s: float
+    holder: str
+    folder: str
+    turned_away: str
+    readers: int
+    once: bool
+    begin: dict[str, Any] | None
+    ahead: str | None
+
+    @property
+    def followed(self) -> Followed:
+        """The table of this source."""
+        return next(one for one in self.tables if one.name == self.table)
+
+
+@dataclass
+class Share(InputPartition):
+    """What one task reads: units of one snapshot, in a batch that ends at the place of a number."""
+
+    batch: int
+    number: int
+    snapshot: int
+    units: tuple[Unit, ...]
+
+    def __init__(self, batch: int, number: int, snapshot: int, units: Sequence[Unit]) -> None:
+        super().__init__(None)
+        self.batch, self.number, self.snapshot = batch, number, snapshot
+        self.units = tuple(units)
+
+
+def units_of(found: Iterable[Part]) -> dict[int, list[Unit]]:
+    """Return the units to read of each snapshot; what two parts have of one file is read at once."""
+    whole: dict[tuple[int, str, tuple[int, int] | None], Unit] = {}
+    by_snapshot: dict[int, list[Unit]] = {}
+    for part in found:
+        unit = _windowed(part)
+        if part.unit.window_us is not None:
+            by_snapshot.setdefault(part.snapshot, []).append(unit)
+            continue
+        key = part.snapshot, unit.path, unit.row_groups
+        whole[key] = _together(unit, whole[key]) if key in whole else unit
+    for (snapshot, *_), unit in whole.items():
+        by_snapshot.setdefault(snapshot, []).append(unit)
+    return by_snapshot
+
+
+def _windowed(part: Part) -> Unit:
+    low, end = part.unit.window_us or (part.from_us, part.before_us)
+    window = max(low, part.from_us), min(end, part.before_us)
+    return replace(part.unit, window_us=window)
+
+
+def _together(one: Unit, other: Unit) -> Unit:
+    """Return a unit over both windows, which meet at the time of the last look."""
+    windows = [unit.window_us or (unit.min_ts_us, unit.max_ts_us + 1) for unit in (one, other)]
+    return replace(
+        one,
+        min_ts_us=min(one.min_ts_us, other.min_ts_us),
+        max_ts_us=max(one.max_ts_us, other.max_ts_us),
+        window_us=(min(low for low, _ in windows), max(end for _, end in windows)),
+    )
+
+
+def rows(asked: Asked, share: Share) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task's units, as Spark takes them."""
+    windows = [unit.window_us for unit in share.units if unit.window_us is not None]
+    span = min(low for low, _ in windows), max(end for _, end in windows)
+    source = _source(
+        asked.workspace,
+        asked.followed,
+        asked.columns,
+        share.snapshot,
+        span,
+        int(time.monotonic() // KEPT_S),
+    )
+    settle()
+    ahead = None if asked.ahead is None else Ahead.from_json(asked.ahead)
+    turned = 0
+    for batch in (batch for unit in share.units for batch in source.rows(unit)):
+        kept = batch
+        if ahead is not None:
+            held = hold_back(batch, ahead, times_of(batch, asked.followed.time_column))
+            kept, turned = held.batch, turned + len(held.rows)
+        yield kept.cast(for_spark(kept.schema))
+    work = f"{asked.table} {share.batch} {share.snapshot} {share.number}"
+    turned_away.keep(Path(asked.turned_away), work, {"ahead": turned})
+
+
+@lru_cache(maxsize=16)
+def _source(
+    workspace: str,
+    followed: Followed,
+    columns: tuple[str, ...],
+    snapshot: int,
+    span: tuple[int, int],
+    _while: int,
+) -> LakeSource:
+    return LakeSource(
+        load_workspace(Path(workspace)),
+        followed.name,
+        Period(*span),
+        (),
+        snapshot_id=snapshot,
+        columns=columns,
+        time_column=followed.time_column,
+        scan=True,
+    )

@@ -1,0 +1,132 @@
+"""The batches in a checkpoint: when each was committed, where it had come to, what stands in its way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.application.places import from_json
+from headrace.checkpoint import VERSION
+from headrace.errors import Terminal
+from headrace.times import format_time_us, parse_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from headrace.application.places import Places
+
+_NANOSECONDS_PER_US: Final = 1000
+PARTITIONS_SHOWN: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch that was committed, and where each source was after it, as Spark has it.
+
+    `obstacle` says why it cannot be gone back to, None where nothing is known against it.
+    """
+
+    number: int
+    committed_us: int
+    offsets: tuple[Mapping[str, Any], ...]
+    obstacle: str | None = None
+
+    @property
+    def places(self) -> tuple[Places, ...]:
+        """Where the sources were in their topics, the live half of a hybrid source included."""
+        halves = (one["live"] if "past" in one else one for one in self.offsets)
+        return tuple(from_json(one) for one in halves if one and "tables" not in one)
+
+    @property
+    def followed(self) -> list[Mapping[str, Any]]:
+        """Where the sources that follow tables were."""
+        return [one for one in self.offsets if "tables" in one]
+
+    def __str__(self) -> str:
+        return f"batch {self.number} ({format_time_us(self.committed_us)})"
+
+
+def committed_batches(checkpoint: Path) -> list[Batch]:
+    """Return the batches that Spark's logs still know as committed, the newest first."""
+    logged = numbers(checkpoint / "offsets")
+    found = []
+    for number in sorted(logged & numbers(checkpoint / "commits"), reverse=True):
+        at_ns = (checkpoint / "commits" / str(number)).stat().st_mtime_ns
+        obstacle = None
+        if number and number - 1 not in logged:
+            # Spark begins by looking where the last batch began.
+            obstacle = f"batch {number - 1}, which it begins at, is gone from Spark's log"
+        offsets = _offsets(checkpoint / "offsets" / str(number))
+        found.append(Batch(number, at_ns // _NANOSECONDS_PER_US, offsets, obstacle))
+    return found
+
+
+def numbers(log: Path) -> set[int]:
+    """Return the batches that one of Spark's logs has."""
+    if not log.is_dir():
+        return set()
+    return {int(path.name) for path in log.iterdir() if path.name.isdecimal()}
+
+
+def chosen(batches: Sequence[Batch], to: str) -> Batch:
+    """Return the batch of that number, or the newest that was committed by that time."""
+    possible = [one for one in batches if one.obstacle is None]
+    if not possible:
+        why = f": {batches[0].obstacle}" if batches else ""
+        raise Terminal(
+            f"there is no batch to go back to{why}", "begin anew, or backfill from the lake"
+        )
+    asked = _asked(to)
+    found = next((one for one in batches if asked(one)), None)
+    if found is not None and found.obstacle is None:
+        return found
+    why = (
+        f"there is no committed batch of {to}" if to.isdecimal() else f"no batch is as old as {to}"
+    )
+    if found is not None:
+        why = f"{found} cannot be gone back to: {found.obstacle}"
+    raise Terminal(why, f"the oldest that can be is {possible[-1]}, the newest {possible[0]}")
+
+
+def shown(offset: Mapping[str, Any]) -> str:
+    """Say in a few words where a source is, by its offset in Spark's log."""
+    if "tables" in offset:
+        seen = sorted(offset["tables"].items())
+        return ", ".join(f"{table} @ snapshot {one['snapshot']}" for table, one in seen)
+    if "past" in offset:
+        live = offset["live"]
+        return f"step {offset['past']['step']} of its history, {_in_topics(from_json(live))}"
+    return _in_topics(from_json(offset))
+
+
+def _in_topics(places: Places) -> str:
+    told = []
+    for topic, of in sorted(places.items()):
+        each = " ".join(f"{number}:{offset}" for number, offset in sorted(of.items()))
+        total = f"{sum(of.values()):,} in {len(of)} partitions"
+        told.append(f"{topic} {each if len(of) <= PARTITIONS_SHOWN else total}")
+    return ", ".join(told)
+
+
+def _asked(to: str) -> Callable[[Batch], bool]:
+    if to.isdecimal():
+        number = int(to)
+        return lambda one: one.number == number
+    time_us = parse_time_us(to)
+    return lambda one: one.committed_us <= time_us
+
+
+def _offsets(file: Path) -> tuple[Mapping[str, Any], ...]:
+    try:
+        version, _, *lines = file.read_text(encoding="utf-8").splitlines()
+        # A source of which nothing has come yet is a dash.
+        found = tuple(dict(json.loads(line)) for line in lines if line != "-")
+    except (OSError, ValueError, TypeError):
+        version, found = "", ()
+    if version != VERSION:
+        raise Terminal(
+            f"Spark's log of offsets cannot be read: {file}", "restore it, or begin anew"
+        )
+    return found

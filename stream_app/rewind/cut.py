@@ -1,0 +1,103 @@
+"""The change itself: a shorter checkpoint is made beside the old one, then they change places.
+
+Killed before the folder `rewind` has its name, nothing has changed. Once it has it, whoever works
+on the state next does the rest first, by the plan in it: `finish` is done at the start of a run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import structlog
+
+from headrace.errors import Terminal
+from stream_app.rewind import results
+from stream_app.rewind.state_files import belongs_to_later
+
+if TYPE_CHECKING:
+    from headrace.config.workspace import Workspace
+
+CHECKPOINT: Final = "checkpoint"
+DRAFT: Final = "rewind.part"
+READY: Final = "rewind"
+PLAN: Final = "plan.json"
+log = structlog.get_logger(__name__)
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """After which batch to cut, what becomes of the results, where the old checkpoint is put."""
+
+    batch: int
+    aside: str
+    results: results.Change
+
+
+def prepare(state: Path, cut: Cut) -> None:
+    """Make the shorter checkpoint, and decide that it shall be."""
+    draft = state / DRAFT
+    shutil.rmtree(draft, ignore_errors=True)
+    _copy_without_later(state / CHECKPOINT, draft / CHECKPOINT, cut.batch)
+    (draft / PLAN).write_bytes(msgspec.json.encode(cut))
+    draft.rename(state / READY)
+
+
+def finish(state: Path, workspace: Workspace) -> None:
+    """Do what was decided; nothing where nothing is. The state's lock is held by the caller."""
+    ready, current = state / READY, state / CHECKPOINT
+    if not (ready / PLAN).exists():
+        return
+    cut = msgspec.json.decode((ready / PLAN).read_bytes(), type=Cut)
+    aside = state / cut.aside
+    if (ready / CHECKPOINT).exists():
+        try:
+            results.apply(workspace, cut.results, cut.batch, aside)
+        except Terminal:
+            # Refused whole: the old checkpoint is in its place, or comes back to it.
+            if (aside / CHECKPOINT).exists() and not current.exists():
+                (aside / CHECKPOINT).rename(current)
+            _forget(state)
+            raise
+        aside.mkdir(exist_ok=True)
+        if current.exists():
+            current.rename(aside / CHECKPOINT)
+        (ready / CHECKPOINT).rename(current)
+    _forget(state)
+    log.info("gone back", batch=cut.batch, kept=str(aside))
+
+
+def _forget(state: Path) -> None:
+    """Let go of the plan, at once and not file by file."""
+    shutil.rmtree(state / DRAFT, ignore_errors=True)
+    (state / READY).rename(state / DRAFT)
+    shutil.rmtree(state / DRAFT)
+
+
+def _copy_without_later(checkpoint: Path, to: Path, batch: int) -> None:
+    for folder, _, names in os.walk(checkpoint):
+        place = Path(folder)
+        target = to / place.relative_to(checkpoint)
+        target.mkdir(parents=True)
+        for name in names:
+            if not _is_later(checkpoint, place / name, batch):
+                _link(place / name, target / name)
+
+
+def _is_later(checkpoint: Path, file: Path, batch: int) -> bool:
+    first = file.relative_to(checkpoint).parts[0]
+    if first == "state":
+        return belongs_to_later(file, batch)
+    number = file.name.removeprefix(".").removesuffix(".crc")
+    return first in {"offsets", "commits"} and number.isdecimal() and int(number) > batch
+
+
+def _link(file: Path, to: Path) -> None:
+    """Let a file be in both folders: Spark puts new files in the place of old ones."""
+    try:
+        os.link(file, to)
+    except OSError:
+        # A file system without links. The times are what `--to TIME` goes by.
+        shutil.copy2(file, to)

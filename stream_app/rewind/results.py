@@ -1,0 +1,115 @@
+"""What going back means for the results that later batches have written, by kind of sink."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from headrace.application.jsonl_sink import files_after, prefix_of
+from headrace.application.table_sink import writer_of
+from headrace.checkpoint import query_id
+from headrace.config.app_sinks import IcebergSink, JsonlSink
+from headrace.errors import TableMissing
+from headrace.iceberg.catalog import load_table
+from headrace.iceberg.tables import table_loader
+from headrace.landing.taking_back import Back, NothingSince, Tied
+from headrace.landing.taking_out import commits_since, take_out, tied
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headrace.config.app_sinks import AppSink
+    from headrace.config.workspace import Workspace
+
+
+class TakenOut(msgspec.Struct, frozen=True, tag="table"):
+    """A table from which the writer's later commits are taken, or left where that is allowed."""
+
+    table: str
+    writer: str
+    leave: bool
+
+
+class SetAside(msgspec.Struct, frozen=True, tag="files"):
+    """Files of later batches that are put with the old checkpoint."""
+
+    folder: str
+    prefix: str
+
+
+class Left(msgspec.Struct, frozen=True, tag="left"):
+    """Results that stay where they are."""
+
+
+Change = TakenOut | SetAside | Left
+
+
+def change_of(
+    workspace: Workspace, sink: AppSink, name: str, checkpoint: Path, *, leave: bool
+) -> Change:
+    """Return what is to be done with the results of later batches."""
+    query = query_id(checkpoint)
+    if isinstance(sink, IcebergSink) and sink.mode != "upsert":
+        return TakenOut(sink.identifier, writer_of(name, query), leave)
+    if isinstance(sink, JsonlSink):
+        return SetAside(str(workspace.root / sink.path), prefix_of(name, query))
+    return Left()
+
+
+def told(workspace: Workspace, sink: AppSink, change: Change, batch: int) -> str:
+    """Say what that means for a reader of the results; refuse where it cannot be done."""
+    match change:
+        case TakenOut(table, writer, leave):
+            return _told_of_table(workspace, table, writer, batch, leave=leave)
+        case SetAside(folder, prefix):
+            count = len(files_after(workspace.root / folder, prefix, batch))
+            return f"{count} files of later batches are taken out of {folder}"
+        case Left():
+            pass
+    if isinstance(sink, IcebergSink):
+        newer = f" that is not of a smaller {sink.version}" if sink.version else ""
+        return (
+            f"{sink.identifier} is merged into again: a row{newer} replaces the one with its key;"
+            " a key that does not come again keeps the row it has"
+        )
+    return "what later batches have sent stays in the topic, and comes there once more"
+
+
+def apply(workspace: Workspace, change: Change, batch: int, aside: Path) -> None:
+    """Do it; done again it changes nothing."""
+    match change:
+        case TakenOut(table, writer, leave):
+            take_out(table_loader(workspace, table), table, writer, batch + 1, leave=leave)
+        case SetAside(folder, prefix):
+            kept = aside / "results"
+            kept.mkdir(parents=True, exist_ok=True)
+            for path in files_after(workspace.root / folder, prefix, batch):
+                shutil.move(path, kept / path.name)
+        case Left():
+            pass
+
+
+def _told_of_table(
+    workspace: Workspace, table: str, writer: str, batch: int, *, leave: bool
+) -> str:
+    try:
+        found = load_table(workspace, table)
+        taken = commits_since(found, writer, batch + 1)
+    except TableMissing:
+        return f"{table} is not there"
+    match taken:
+        case NothingSince():
+            return f"{table} has no rows of later batches"
+        case Back(snapshot, commits):
+            head = found.metadata.current_snapshot_id
+            place = "no rows" if snapshot is None else f"snapshot {snapshot}"
+            return (
+                f"{table} is rolled back over {commits} commits of later batches, to {place};"
+                f" until it expires, snapshot {head} has what is there now"
+            )
+        case Tied() if leave:
+            return f"the rows of later batches stay in {table}, and come there once more"
+        case Tied():
+            raise tied(table, taken)

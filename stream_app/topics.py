@@ -1,0 +1,66 @@
+"""Which topics a checkpoint's offsets are of: a topic of the same name may be another one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from headrace.config.app import HybridSource, KafkaTopics
+from headrace.errors import Terminal
+from headrace.kafka.cluster import KafkaCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+
+
+def topics_behind(app: LoadedApp, names: Iterable[str]) -> list[KafkaTopics]:
+    """Return the topics that sources read, by their names in the file; a table has none."""
+    found = []
+    for name in names:
+        source = app.config.sources[name]
+        if isinstance(source, HybridSource):
+            source = app.config.sources[source.live]
+        if isinstance(source, KafkaTopics):
+            found.append(source)
+    return found
+
+
+def topic_ids(workspace: Workspace, sources: Iterable[KafkaTopics]) -> dict[str, str]:
+    """Return the id that each topic was given when it was made, by `cluster/topic`."""
+    found: dict[str, str] = {}
+    for source in sources:
+        kafka = KafkaCluster(workspace.cluster(source.cluster))
+        found |= {f"{source.cluster}/{topic}": kafka.topic_id(topic) for topic in source.topics}
+    return found
+
+
+def kept_ids(checkpoint: Path) -> dict[str, str]:
+    """Return the ids of the topics that a checkpoint's offsets are of."""
+    kept = checkpoint.with_name("topics.json")
+    if not checkpoint.exists() or not kept.exists():
+        return {}
+    found: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
+    return found
+
+
+def keep_ids(checkpoint: Path, ids: Mapping[str, str]) -> None:
+    """Refuse topics that are not those of the checkpoint; keep which ones they are."""
+    known = kept_ids(checkpoint)
+    refuse_made_anew(known, ids)
+    text = json.dumps({**known, **ids})
+    checkpoint.with_name("topics.json").write_text(text, encoding="utf-8")
+
+
+def refuse_made_anew(known: Mapping[str, str], ids: Mapping[str, str]) -> None:
+    """Refuse topics whose id is another than it was."""
+    for topic, its_id in ids.items():
+        if known.get(topic, its_id) != its_id:
+            raise Terminal(
+                f"topic {topic} was deleted and made anew: the checkpoint's offsets are of the one"
+                " before, and not the same records",
+                "begin anew: another name in the file, or another state_dir",
+            )
