@@ -15,12 +15,12 @@ from backfill.jsonl import JsonlFolder
 from backfill.narrowing import conditions_of, narrowed, used_by
 from backfill.pace import Pace, parse_rate
 from backfill.progress import follow
-from backfill.request import Run, delivery, new_run_id, plan_of, state_of
+from backfill.request import Run, delivery, held_by, new_run_id, plan_of, state_of
 from backfill.runs import runs_of
 from backfill.speeds import remember
 from headrace.config.load import load_app
 from headrace.errors import UsageError
-from headrace.locks import AlreadyHeld
+from headrace.locks import AlreadyHeld, hold
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from backfill.plan import Plan
     from backfill.replay import Target
     from backfill.request import Request
-    from backfill.state import RunRecord
+    from backfill.state import RunRecord, RunState
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
 
@@ -74,7 +74,7 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         to = wish.target or record.to
         key = record.key
     if record is None:
-        state_of(workspace, run_id).refuse_existing()
+        _refuse_existing(state_of(workspace, run_id))
     with Drain() as drain, _told_how_to_go_on(workspace, run_id):
         if app is not None:
             return _application(workspace, app, request, run_id, drain)
@@ -118,6 +118,13 @@ def _told_how_to_go_on(workspace: Workspace, run_id: str) -> Iterator[None]:
                 go_on=f"backfill replay --resume --run-id {run_id}",
             )
         raise
+
+
+def _refuse_existing(state: RunState) -> None:
+    """Refuse a name that another run has; one that still runs is not to be gone on with."""
+    if state.exists:
+        with hold(state.lock, *held_by(state.run_id)):
+            state.refuse_existing()
 
 
 def _refuse_begun(workspace: Workspace, folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.application.functions import load, register
 from headrace.errors import HeadraceError, Terminal
+from headrace.python_errors import told_in
 from headrace.records.ahead import Ahead
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def result_of(app: LoadedApp, sources: Sources, root: Path) -> DataFrame:
     except HeadraceError:
         raise
     except Exception as problem:
+        # What a transform reads while it is built is read by tasks, and may fail in a sentence.
+        if (told := told_in(str(problem))) is not None:
+            raise told from problem
         reason = str(problem).strip().splitlines()[0]
         raise Terminal(
             f"the transform of {app.config.name} failed: {type(problem).__name__}: {reason}",
