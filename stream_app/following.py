@@ -31,7 +31,8 @@ class Following:
     def facts(self, progress: StreamingQueryProgress) -> Mapping[str, object]:
         """Return how fast a batch was, how far it goes, and how far behind the tables that is."""
         for source in progress.sources:
-            offset = json.loads(source.endOffset or "null")
+            # As an attribute it is the text of a dict in Python, which is no JSON.
+            offset = json.loads(source.json)["endOffset"]
             if isinstance(offset, dict) and "base_us" in offset:
                 speed = round(progress.processedRowsPerSecond)
                 return {"rows_per_s": speed, **of_offset(offset)}
