@@ -83,9 +83,14 @@ class HybridReader(DataSourceStreamReader):
         """Return the beginning of the plan, and where the topics will be gone on with."""
         return self._begin
 
-    def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+    def latestOffset(  # noqa: N802 - Spark's name
+        self,
+        start: dict[str, Any] | None = None,
+        limit: object = None,  # noqa: ARG002 - Spark 4.2 gives both, Spark 4.1 none
+    ) -> dict[str, Any]:
         """Return the end of the next step, or of the next batch once all steps are done."""
-        past, live = self._at["past"], self._at["live"]
+        at = self._at if start is None else start
+        past, live = at["past"], at["live"]
         if past["step"] < self._steps:
             past = self._past.latestOffset(past)
         else:

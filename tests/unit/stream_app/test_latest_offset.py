@@ -1,0 +1,70 @@
+"""Where the next batch ends: Spark 4.1 asks with nothing, Spark 4.2 with a start and a limit."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill.follow.source import FollowReader
+from backfill.period import Period
+from backfill.plan import Plan
+from backfill.planner import Step
+from backfill.spark_source import StepReader
+from headrace.application.live_plan import LivePlan
+from headrace.application.live_source import LiveReader
+from headrace.config.hygiene import Hygiene
+from headrace.config.workspace import Cluster
+from headrace.records.raw import RAW_SCHEMA
+from headrace.records.values import Values
+from stream_app.hybrid_source import HybridReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamReader
+
+TABLE = "lake.a.b"
+STEPS = 2
+HANDOVER = {"t": {"0": 5}}
+LIMIT = object()
+
+
+class Live(LiveReader):
+    """The live half, whose topic holds so much."""
+
+    def __init__(self) -> None:
+        values = Values("v", "raw", RAW_SCHEMA, Hygiene(), None)
+        plan = LivePlan("app.live", ("t",), {}, None, values, {}, Path(), None)
+        super().__init__(plan, Cluster("c", "127.0.0.1:1", None, {}), "earliest", None, fresh=True)
+
+    def _held(self) -> dict[str, dict[int, range]]:
+        return {"t": {0: range(9)}}
+
+
+def hybrid(folder: Path) -> HybridReader:
+    steps = tuple(Step(number, number, ()) for number in range(STEPS))
+    Plan(Period(0, 100), (), "bounded", 5, (), steps).write(folder / "plan.jsonl")
+    chosen = {"plan": str(folder / "plan.jsonl"), "table": TABLE}
+    return HybridReader(StepReader(chosen), Live(), chosen, HANDOVER, fresh=True)
+
+
+@pytest.mark.parametrize("reader", [StepReader, LiveReader, HybridReader, FollowReader])
+def test_every_source_takes_what_either_spark_gives(reader: type[DataSourceStreamReader]) -> None:
+    asked = inspect.signature(reader.latestOffset)
+    asked.bind(None)
+    asked.bind(None, {}, LIMIT)
+
+
+def test_a_hybrid_source_goes_by_the_start_that_it_is_given(tmp_path: Path) -> None:
+    told, untold = hybrid(tmp_path), hybrid(tmp_path)
+    at: dict[str, Any] = told.initialOffset()
+    ends = []
+    for _ in range(STEPS + 1):
+        end = told.latestOffset(at, LIMIT)
+        assert untold.latestOffset() == end
+        untold.partitions(at, end)
+        ends.append(end)
+        at = end
+    assert [end["past"]["step"] for end in ends] == [1, 2, 2]
+    assert [end["live"] for end in ends] == [HANDOVER, HANDOVER, {"t": {"0": 9}}]
