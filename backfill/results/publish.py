@@ -49,7 +49,7 @@ def publish(
         raise Terminal(
             f"{record.staged} is not merged into {sink.identifier}: of a key that has been deleted"
             " there nothing says that it was later",
-            "compare them; then rename it into the other's place while the live job is stopped",
+            "compare them; then stop the live job, replay up to where that was, and rename the tables",
         )
     if not spark.catalog.tableExists(spark_name(record.staged)):
         raise Terminal(

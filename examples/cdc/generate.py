@@ -1,6 +1,6 @@
 """Makes the changes of a table of accounts, as a connector takes them from a database's log.
 
-python generate.py --hours 6 --changes-per-hour 2000 --to events
+python generate.py --hours 1 --changes-per-hour 12000 --to events
 headrace produce events/account_changes.jsonl --envelope --cluster consumer --topic account_changes
 """
 
@@ -28,8 +28,8 @@ Envelope = dict[str, Any]
 class Wanted:
     """How much, and how wrong the clocks are: the hosts' differ by up to `clocks_apart_ms`."""
 
-    hours: float = 6.0
-    changes_per_hour: int = 2_000
+    hours: float = 1.0
+    changes_per_hour: int = 12_000
     accounts: int = 500
     restarts: int = 5
     clocks_apart_ms: int = 4 * 60_000
@@ -44,12 +44,14 @@ class _Database:
     wanted: Wanted
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    closed: dict[int, int] = field(default_factory=dict)
 
     def change(self, at_ms: int) -> dict[str, Any]:
         """Change an account: make it, delete it, or change its plan or balance."""
         chance = self.chance
-        # A few accounts change most of the time.
-        key = f"a{min(int(chance.paretovariate(0.6)), self.wanted.accounts)}"
+        # A few customers change their accounts most of the time.
+        customer = min(int(chance.paretovariate(0.6)), self.wanted.accounts)
+        key = f"a{customer}-{self.closed.get(customer, 0)}"
         version = self.versions[key] = self.versions.get(key, 0) + 1
         said = {"account_id": key, "version": version, "changed_at": at_ms}
         row = self.rows.get(key)
@@ -59,6 +61,9 @@ class _Database:
             return {**said, "op": "c", **row}
         if chance.random() < 0.15:
             del self.rows[key]
+            if chance.random() < 0.5:
+                # For good: another change of this customer opens another account.
+                self.closed[customer] = self.closed.get(customer, 0) + 1
             return {**said, "op": "d", **dict.fromkeys(row)}
         row["balance_cents"] += chance.randrange(-2_000, 5_000)
         if chance.random() < 0.2:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from operator import itemgetter
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from examples.cdc import generate as cdc
 from examples.playback.apps.session_timers import GAP_US, Session, merged
 from examples.playback.generate import Wanted, generate
 
+MINUTE_MS = 60_000
 TIMES = st.lists(st.integers(0, 40 * GAP_US), max_size=30)
 
 
@@ -66,3 +68,33 @@ def test_changes_are_those_of_a_log_and_their_clocks_run_backwards() -> None:
     left = cdc.accounts_after(sent)
     assert set(left) == {key for key, of in seen.items() if of[-1]["op"] != "d"}
     assert 0 < len(left) < len(seen)
+
+
+def test_changes_in_the_order_of_their_times_give_other_accounts() -> None:
+    sent = cdc.generate(cdc.Wanted())
+    of_offsets = list(enumerate(sent))
+    of_times = sorted(of_offsets, key=lambda one: one[1]["timestamp"])
+    assert accounts_of(of_offsets) == cdc.accounts_after(sent)
+    assert accounts_of(of_times).keys() - cdc.accounts_after(sent).keys()
+
+
+def accounts_of(records: list[tuple[int, cdc.Envelope]]) -> dict[str, dict[str, object]]:
+    """Do what the example's sink does with records that come in this order, step by step."""
+    rows: dict[str, tuple[int, dict[str, object]]] = {}
+    steps: list[list[tuple[int, cdc.Envelope]]] = []
+    for one in records:
+        if not steps or one[1]["timestamp"] > steps[-1][0][1]["timestamp"] + MINUTE_MS:
+            steps.append([])
+        steps[-1].append(one)
+    for step in steps:
+        newest = {
+            record["key"]: (offset, record["value"])
+            for offset, record in sorted(step, key=itemgetter(0))
+        }
+        for key, (offset, value) in newest.items():
+            if key in rows and rows[key][0] > offset:
+                continue
+            rows.pop(key, None)
+            if value["op"] != "d":
+                rows[key] = offset, value
+    return {key: value for key, (_, value) in rows.items()}
