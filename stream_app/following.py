@@ -44,7 +44,7 @@ class Following:
         with contextlib.suppress(FileNotFoundError, StopIteration):
             waits = next(self._folder.glob("*/waits")).read_text(encoding="utf-8")
         if waits and waits != self._waits:
-            log.info("rows wait until a table is complete", reason=waits)
+            log.info("rows wait", until=waits)
         self._waits = waits
 
 

@@ -65,10 +65,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Nothing at this time or later may be dispatched yet, because of a table."""
+    """Nothing at this time or later may be dispatched yet, because of a table.
+
+    Where that does not say how far it is complete, because of the clock.
+    """
 
     before_us: int
     table: str
+    is_told: bool
 
 
 class Follower:
@@ -102,11 +106,13 @@ class Follower:
             reached = max(until_us, until_us if reached is None else reached)
         return replace(found, number=place.number + 1, until_us=until_us, reached_us=reached)
 
-    def waits_for(self, place: Place) -> tuple[str, int] | None:
-        """Return the table that holds back rows, and the time up to which it lets them go."""
-        if self._ceiling is None or self._residue_of(place).frontier_us(place.until_us) is None:
-            return None
-        return self._ceiling.table, self._ceiling.before_us - 1 - self._threshold_us
+    def waits_for(self, place: Place) -> Ceiling | None:
+        """Return what holds back all rows that are left, None where nothing does."""
+        left_us = self._residue_of(place).frontier_us(place.until_us)
+        ceiling = self._ceiling
+        return (
+            None if ceiling is None or left_us is None or left_us < ceiling.before_us else ceiling
+        )
 
     def _until(self, place: Place) -> int:
         # What came late is older than what was dispatched before: it waits for nobody.
@@ -187,7 +193,7 @@ class Follower:
         """Return how far the table that is the least complete lets a batch go."""
         now_us = self._now_us()
         ceilings = [
-            Ceiling(_sure_us(look, now_us) + self._threshold_us + 1, name)
+            Ceiling(_sure_us(look, now_us) + self._threshold_us + 1, name, look.is_told)
             for name, look in looks.items()
         ]
         return min(ceilings, key=lambda one: (one.before_us, one.table))

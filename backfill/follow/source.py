@@ -24,7 +24,6 @@ from headrace.config.load import load_workspace
 from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.schema.iceberg import from_iceberg
 from headrace.schema.spark import to_spark
-from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -201,7 +200,7 @@ class FollowReader(DataSourceStreamReader):
         waits = follower.waits_for(place)
         if waits is None:
             self._decisions.say("")
-            return
-        table, complete_us = waits
-        until = "any time" if complete_us < ALWAYS.start_us else format_time_us(complete_us)
-        self._decisions.say(f"{table} is not complete beyond {until}")
+        elif waits.is_told:
+            self._decisions.say(f"{waits.table} is complete up to them")
+        else:
+            self._decisions.say(f"the clock is up to them, in {waits.table}")

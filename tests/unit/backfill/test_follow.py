@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.follow.follower import Follower, Look, Part, parts
+from backfill.follow.follower import Ceiling, Follower, Look, Part, parts
 from backfill.follow.history import Commit, OnOverwrite, Way
 from backfill.follow.place import Hop, Place, Seen, beginning
 from backfill.planner import Limits
@@ -326,12 +326,26 @@ def test_a_table_that_is_not_complete_holds_the_others_and_is_named() -> None:
     query = Query.of(ahead, behind)
     query.drain()
     assert [time for time, _ in query.rows_seen] == [90, 140]
-    assert query.follower.waits_for(query.place) == ("b", 100)
+    waits = query.follower.waits_for(query.place)
+    assert waits == Ceiling(100 + THRESHOLD_US + 1, "b", is_told=True)
     behind.append([120])
     behind.complete_us = 1_000
     query.drain()
     assert [sorted(dict(batch)) for batch in query.batches] == [[90, 140], [120, 151], [500]]
     assert query.follower.waits_for(query.place) is None
+
+
+def test_what_is_left_for_the_next_batch_waits_for_nobody() -> None:
+    lake = Lake()
+    lake.append([10, 100, 200, NOW_US + 1_000])
+    query = Query.of(lake)
+    for time in (10, 100, 200):
+        assert query.follower.waits_for(query.place) is None
+        query.step()
+        assert [one for one, _ in query.batches[-1]] == [time]
+    assert query.follower.waits_for(query.place) == Ceiling(
+        NOW_US + THRESHOLD_US + 1, lake.name, is_told=False
+    )
 
 
 def test_an_overwrite_is_refused_by_its_name_or_passed_by() -> None:
