@@ -7,7 +7,6 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
-from zlib import crc32
 
 import msgspec
 
@@ -65,7 +64,7 @@ def followed_streams(  # noqa: PLR0913 - the sources of a run
         return {}
     tables = _tables(app, sources)
     follows = [follow for source in sources.values() if (follow := source.follow) is not None]
-    holder = f"{app.config.name}-{crc32(str(checkpoint.resolve()).encode()):08x}"
+    holder = holding.holder_of(app.config.name, checkpoint)
     begin = _begin(workspace, tables, _start(app, follows), holder) if fresh else None
     runs = checkpoint.with_name("follow")
     shutil.rmtree(runs, ignore_errors=True)

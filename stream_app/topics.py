@@ -51,8 +51,10 @@ def keep_ids(checkpoint: Path, ids: Mapping[str, str]) -> None:
     """Refuse topics that are not those of the checkpoint; keep which ones they are."""
     known = kept_ids(checkpoint)
     refuse_made_anew(known, ids)
-    text = json.dumps({**known, **ids})
-    checkpoint.with_name("topics.json").write_text(text, encoding="utf-8")
+    draft = checkpoint.with_name("topics.json.part")
+    draft.write_text(json.dumps({**known, **ids}), encoding="utf-8")
+    # Half of it, after a kill, would be in the way of every later start.
+    draft.replace(checkpoint.with_name("topics.json"))
 
 
 def refuse_made_anew(known: Mapping[str, str], ids: Mapping[str, str]) -> None:

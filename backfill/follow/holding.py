@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from pyiceberg.table import Table
 
@@ -16,6 +18,17 @@ PREFIX: Final = "headrace-follow-"
 # Others commit meanwhile.
 WAITS_S: Final = (0.0, 0.2, 1.0)
 log = structlog.get_logger(__name__)
+
+
+def holder_of(application: str, checkpoint: Path) -> str:
+    """Return the name in which an application holds snapshots: another checkpoint has another."""
+    return f"{application}-{crc32(str(checkpoint.resolve()).encode()):08x}"
+
+
+def held(table: Table, holder: str) -> set[int]:
+    """Return the snapshots that are tagged in the holder's name."""
+    refs = table.metadata.refs.items()
+    return {ref.snapshot_id for name, ref in refs if name.startswith(f"{PREFIX}{holder}-")}
 
 
 def move(table: Table, holder: str, needed: Iterable[int]) -> bool:
@@ -26,13 +39,13 @@ def move(table: Table, holder: str, needed: Iterable[int]) -> bool:
         time.sleep(wait_s)
         try:
             table.refresh()
-            held = {name for name in table.metadata.refs if name.startswith(own)}
-            if held == wanted.keys():
+            tags = {name for name in table.metadata.refs if name.startswith(own)}
+            if tags == wanted.keys():
                 return True
             with table.manage_snapshots() as change:
-                for name in sorted(wanted.keys() - held):
+                for name in sorted(wanted.keys() - tags):
                     change.create_tag(wanted[name], name)
-                for name in sorted(held - wanted.keys()):
+                for name in sorted(tags - wanted.keys()):
                     change.remove_tag(name)
         except Exception as problem:  # noqa: BLE001 - a catalog without the right to write must not end a read
             reason = type(problem).__name__

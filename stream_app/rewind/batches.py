@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from backfill.follow.place import Place
 from headrace.application.places import from_json
 from headrace.checkpoint import VERSION
 from headrace.errors import Terminal
@@ -53,12 +54,16 @@ def committed_batches(checkpoint: Path) -> list[Batch]:
     logged = numbers(checkpoint / "offsets")
     found = []
     for number in sorted(logged & numbers(checkpoint / "commits"), reverse=True):
-        at_ns = (checkpoint / "commits" / str(number)).stat().st_mtime_ns
         obstacle = None
         if number and number - 1 not in logged:
             # Spark begins by looking where the last batch began.
             obstacle = f"batch {number - 1}, which it begins at, is gone from Spark's log"
-        offsets = _offsets(checkpoint / "offsets" / str(number))
+        try:
+            at_ns = (checkpoint / "commits" / str(number)).stat().st_mtime_ns
+            offsets = _offsets(checkpoint / "offsets" / str(number))
+        except FileNotFoundError:
+            # A running query lets go of its oldest batches meanwhile.
+            continue
         found.append(Batch(number, at_ns // _NANOSECONDS_PER_US, offsets, obstacle))
     return found
 
@@ -93,8 +98,11 @@ def chosen(batches: Sequence[Batch], to: str) -> Batch:
 def shown(offset: Mapping[str, Any]) -> str:
     """Say in a few words where a source is, by its offset in Spark's log."""
     if "tables" in offset:
-        seen = sorted(offset["tables"].items())
-        return ", ".join(f"{table} @ snapshot {one['snapshot']}" for table, one in seen)
+        place = Place.from_json(offset)
+        names = ", ".join(sorted(place.tables))
+        # Before the first row there is no time to tell.
+        reached = None if place.reached_us is None else format_time_us(place.until_us)
+        return f"{names} up to {reached}" if reached else f"nothing of {names} yet"
     if "past" in offset:
         live = offset["live"]
         return f"step {offset['past']['step']} of its history, {_in_topics(from_json(live))}"
@@ -123,6 +131,8 @@ def _offsets(file: Path) -> tuple[Mapping[str, Any], ...]:
         version, _, *lines = file.read_text(encoding="utf-8").splitlines()
         # A source of which nothing has come yet is a dash.
         found = tuple(dict(json.loads(line)) for line in lines if line != "-")
+    except FileNotFoundError:
+        raise
     except (OSError, ValueError, TypeError):
         version, found = "", ()
     if version != VERSION:

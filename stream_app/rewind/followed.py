@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from backfill.follow import holding
 from backfill.follow.place import Place
 from headrace.iceberg.catalog import load_table
 
@@ -29,6 +30,13 @@ class Followed:
                 if not seen.needed <= self._snapshots(table):
                     return replace(batch, obstacle=f"its snapshot of {table} has expired")
         return batch
+
+    def hold(self, batch: Batch, holder: str) -> None:
+        """Hold the snapshots that the batch goes on from, beside those that are held already."""
+        for said in batch.followed:
+            for name, seen in Place.from_json(said).tables.items():
+                table = load_table(self.workspace, name)
+                holding.move(table, holder, seen.needed | holding.held(table, holder))
 
     def _snapshots(self, table: str) -> set[int]:
         if table not in self._known:

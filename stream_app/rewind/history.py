@@ -30,6 +30,7 @@ class History:
 
     batches: tuple[Batch, ...]
     past: Past | None
+    followed: Followed
 
 
 def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> History:
@@ -49,7 +50,8 @@ def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> History:
     past = Past.of(workspace, f"hybrid-{app.config.name}") if began else None
     followed = Followed(workspace)
     known = (followed.judged(judged(_judged(batch, kept), held)) for batch in found)
-    return History(tuple(one if past is None else past.judged(one) for one in known), past)
+    judged_all = tuple(one if past is None else past.judged(one) for one in known)
+    return History(judged_all, past, followed)
 
 
 def _judged(batch: Batch, state: State) -> Batch:

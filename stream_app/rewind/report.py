@@ -47,7 +47,8 @@ def rewind_json(name: str, found: Rewind, *, done: bool) -> str:
 
 
 def _where(batch: Batch) -> str:
-    return "; ".join(map(shown, batch.offsets)) or "nothing yet"
+    # Sources that follow tables have one place in common.
+    return "; ".join(dict.fromkeys(map(shown, batch.offsets))) or "nothing yet"
 
 
 def _facts(batch: Batch) -> dict[str, object]:

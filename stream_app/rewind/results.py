@@ -65,7 +65,8 @@ def told(workspace: Workspace, sink: AppSink, change: Change, batch: int) -> str
             return _told_of_table(workspace, table, writer, batch, leave=leave)
         case SetAside(folder, prefix):
             count = len(files_after(workspace.root / folder, prefix, batch))
-            return f"{count} files of later batches are taken out of {folder}"
+            many = "1 file" if count == 1 else f"{count} files"
+            return f"{many} of later batches will be taken out of {folder}"
         case Left():
             pass
     if isinstance(sink, IcebergSink):
@@ -105,8 +106,9 @@ def _told_of_table(
         case Back(snapshot, commits):
             head = found.metadata.current_snapshot_id
             place = "no rows" if snapshot is None else f"snapshot {snapshot}"
+            many = "1 commit" if commits == 1 else f"{commits} commits"
             return (
-                f"{table} is rolled back over {commits} commits of later batches, to {place};"
+                f"{table} is rolled back over {many} of later batches, to {place};"
                 f" until it expires, snapshot {head} has what is there now"
             )
         case Tied() if leave:

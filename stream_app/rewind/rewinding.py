@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from backfill.follow.holding import holder_of
 from headrace.locks import hold
 from stream_app.rewind import cut, results
 from stream_app.rewind.batches import chosen, numbers
@@ -76,6 +77,7 @@ def rewind(
         if not wish.only_say:
             if history.past is not None:
                 history.past.hold(batch)
+            history.followed.hold(batch, holder_of(app.config.name, checkpoint))
             cut.prepare(state, cut.Cut(batch.number, aside, change))
             cut.finish(state, workspace)
         return found

@@ -120,7 +120,7 @@ def test_twice_and_back_to_before_the_first_row(job: Callable[..., Job]) -> None
     assert sum(counts.table().values()) == sum(counts.counted().values())
 
 
-def test_what_is_not_there_any_more_is_unknownand_nothing_changes(job: Callable[..., Job]) -> None:
+def test_what_is_not_there_any_more_is_told_and_nothing_changes(job: Callable[..., Job]) -> None:
     counts = job()
     for minutes in (range(2), range(2, 4), range(4, 6)):
         counts.send(minutes)

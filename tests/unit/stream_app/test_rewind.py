@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill.follow.place import beginning
 from headrace.config.load import load_workspace
 from headrace.errors import Terminal, UsageError
 from stream_app.rewind import cut, results
 from stream_app.rewind.batches import Batch, chosen, committed_batches, shown
 from stream_app.rewind.kafka import gone
+from stream_app.rewind.report import list_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +75,12 @@ def test_places_are_those_of_topics_and_of_the_live_half() -> None:
     many = {str(number): 1000 for number in range(9)}
     assert shown({"t": many}) == "t 9,000 in 9 partitions"
     assert shown(hybrid) == "step 3 of its history, t 0:5"
-    assert shown({"tables": {"lake.tv.a": {"snapshot": 7}}}) == "lake.tv.a @ snapshot 7"
+    begun = beginning(0, {"lake.tv.b": 7, "lake.tv.a": None}, since_us=0)
+    assert shown(begun.to_json()) == "nothing of lake.tv.a, lake.tv.b yet"
+    reached = replace(begun, until_us=5, reached_us=9).to_json()
+    told = "lake.tv.a, lake.tv.b up to 1970-01-01T00:00:00.000005Z"
+    assert shown(reached) == told
+    assert list_text("it", [Batch(1, 0, (reached, reached))]).endswith(f"Z  {told}")
 
 
 def checkpoint(place: Path) -> None:
@@ -112,6 +119,10 @@ def test_a_committed_batch_is_one_that_both_logs_have(tmp_path: Path) -> None:
     (tmp_path / "offsets/3").write_text("v2\n")
     with pytest.raises(Terminal, match="Spark's log of offsets cannot be read"):
         committed_batches(tmp_path)
+    # Gone between the listing of the log and a look at it, as when the query runs.
+    (tmp_path / "offsets/3").unlink()
+    (tmp_path / "offsets/3").symlink_to(tmp_path / "gone")
+    assert [one.number for one in committed_batches(tmp_path)] == [2, 0]
 
 
 def test_killed_anywhere_it_is_the_old_one_or_the_new_one(
