@@ -158,7 +158,8 @@ def finish(
     while True:
         ended = not query.isActive
         for progress in query.recentProgress:
-            if progress.batchId > last:
+            # A query without news reports the batch that would be next, long before it is one.
+            if progress.batchId > last and "addBatch" in progress.durationMs:
                 last = progress.batchId
                 rows += progress.numInputRows
                 more = {} if watch is None else watch.facts(progress)

@@ -104,7 +104,17 @@ class Follower:
         reached = place.reached_us
         if until_us != found.until_us:
             reached = max(until_us, until_us if reached is None else reached)
-        return replace(found, number=place.number + 1, until_us=until_us, reached_us=reached)
+        newest_us = found.newest_us
+        if newest_us is None:
+            # What was there at the start was no news to a look.
+            newest_us = self._residue_of(found).newest_us
+        return replace(
+            found,
+            number=place.number + 1,
+            until_us=until_us,
+            reached_us=reached,
+            newest_us=newest_us,
+        )
 
     def waits_for(self, place: Place) -> Ceiling | None:
         """Return what holds back all rows that are left, None where nothing does."""

@@ -335,6 +335,17 @@ def test_a_table_that_is_not_complete_holds_the_others_and_is_named() -> None:
     assert query.follower.waits_for(query.place) is None
 
 
+def test_how_far_it_is_behind_is_known_from_the_first_batch_on() -> None:
+    lake = Lake()
+    lake.append([10, 500])
+    query = Query.of(lake)
+    query.step()
+    assert (query.place.until_us, query.place.newest_us) == (11, 500)
+    lake.append([700])
+    query.drain()
+    assert query.place.newest_us == 700
+
+
 def test_what_is_left_for_the_next_batch_waits_for_nobody() -> None:
     lake = Lake()
     lake.append([10, 100, 200, NOW_US + 1_000])

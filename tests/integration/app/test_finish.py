@@ -1,0 +1,68 @@
+"""A query that is followed to its end: each of its batches counted, whatever lies in between."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.embedded.process import wait_until
+from headrace.signals import Drain
+from headrace.streaming import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+LIMIT_S = 60
+IDLE = "spark.sql.streaming.noDataProgressEventInterval"
+
+
+class Asked(Drain):
+    """A drain that is asked for by the test."""
+
+    def ask(self) -> None:
+        self._asked.set()
+
+
+@pytest.fixture
+def soon_idle(spark: SparkSession) -> Iterator[None]:
+    """Let a query without data report that at once."""
+    spark.conf.set(IDLE, "10ms")
+    yield
+    spark.conf.unset(IDLE)
+
+
+@pytest.mark.usefixtures("soon_idle")
+def test_a_batch_after_a_pause_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.mkdir()
+    query = (
+        spark.readStream.text(str(lines))
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+
+    def reports(batch: int, rows: int) -> bool:
+        return any((one.batchId, one.numInputRows) == (batch, rows) for one in query.recentProgress)
+
+    drain, counted = Asked(), list[int]()
+    thread = threading.Thread(target=lambda: counted.append(finish(query, "lines", drain)))
+    thread.start()
+    try:
+        for batch, rows in enumerate((2, 1)):
+            draft = tmp_path / f"{batch}"
+            draft.write_text("line\n" * rows)
+            draft.rename(lines / f"{batch}.txt")
+            # What it did, and then that there is nothing for the next one.
+            assert wait_until(partial(reports, batch, rows), LIMIT_S)
+            assert wait_until(partial(reports, batch + 1, 0), LIMIT_S)
+    finally:
+        drain.ask()
+        thread.join(LIMIT_S)
+    assert counted == [3]
