@@ -242,7 +242,7 @@ class LakeSource:
             self._schema.find_field(column)
         except ValueError:
             raise Terminal(
-                f"table {self.name} has no column {column}, which this replay goes by",
+                f"table {self.name} has no column {column}, which is to say the order of its rows",
                 self._advice(),
             ) from None
 
@@ -252,7 +252,10 @@ class LakeSource:
             for name in self._schema.column_names
             if isinstance(self._schema.find_type(name), (TimestamptzType, TimestampType))
         ]
-        return f"name its column of times by --time-column: {', '.join(times) or 'it has none'}"
+        return (
+            f"name its column of times by --time-column: {', '.join(times) or 'it has none'}"
+            " (where a live run follows it, by follow.time_column)"
+        )
 
 
 def selected(table: str, schema: Schema, columns: Sequence[str], time_column: str) -> Schema:

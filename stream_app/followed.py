@@ -16,11 +16,11 @@ from backfill.follow.place import beginning
 from backfill.follow.source import NAME, FollowSource
 from backfill.follow.table import ALWAYS, Followed, FollowedTable
 from backfill.follow.task import Asked
+from backfill.source import LakeSource
 from headrace.application.live_source import turned_away_folder
 from headrace.application.transform import bound_ahead
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
-from headrace.iceberg.catalog import load_table
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ def followed_streams(  # noqa: PLR0913 - the sources of a run
         return {}
     tables = _tables(app, sources)
     follows = [follow for source in sources.values() if (follow := source.follow) is not None]
+    # Before anything is held for a run that cannot begin.
+    columns = {
+        name: _columns(workspace, source, tables[source.identifier])
+        for name, source in sources.items()
+    }
     holder = holding.holder_of(app.config.name, checkpoint)
     begin = _begin(workspace, tables, _start(app, follows), holder) if fresh else None
     runs = checkpoint.with_name("follow")
@@ -77,7 +82,7 @@ def followed_streams(  # noqa: PLR0913 - the sources of a run
         asked = Asked(
             workspace=str(workspace.root),
             table=source.identifier,
-            columns=_columns(workspace, source),
+            columns=columns[name],
             tables=tuple(tables.values()),
             max_rows=min(follow.max_rows for follow in follows),
             max_bytes=STEP_LIMITS.max_bytes,
@@ -143,10 +148,20 @@ def _begin(workspace: Workspace, tables: Mapping[str, Followed], start: str, hol
             return beginning(start_us, snapshots, since_us=start_us)
 
 
-def _columns(workspace: Workspace, source: IcebergSource) -> tuple[str, ...]:
-    """Return the columns to read. They stay the same for as long as the query runs."""
-    table = load_table(workspace, source.identifier)
-    return source.columns or tuple(field.name for field in table.schema().fields)
+def _columns(workspace: Workspace, source: IcebergSource, followed: Followed) -> tuple[str, ...]:
+    """Return the columns to read. They stay the same for as long as the query runs.
+
+    What the table does not have is refused here: what a process of Spark's refuses is no sentence.
+    """
+    table = LakeSource(
+        workspace,
+        source.identifier,
+        ALWAYS,
+        (),
+        columns=source.columns,
+        time_column=followed.time_column,
+    )
+    return source.columns or tuple(table.all_columns)
 
 
 def _follow(source: IcebergSource) -> Follow:

@@ -16,7 +16,7 @@ from backfill.follow.holding import PREFIX
 from headrace.config.load import load_app
 from headrace.contract import with_metadata
 from headrace.embedded.process import wait_until
-from headrace.errors import Terminal
+from headrace.errors import HeadraceError, Terminal
 from headrace.landing.completeness import Completeness, completeness_property
 from headrace.schema.arrow import to_arrow
 from headrace.signals import Drain
@@ -205,6 +205,28 @@ def test_no_further_than_the_table_is_complete(following: Following) -> None:
     following.set_complete(500)
     following.run(app)
     assert following.seen() == Counter(following.every)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"follow": {"time_column": "att"}}, "has no column att, .*\n.*follow.time_column"),
+        ({"follow": {"time_column": "id"}}, "id of .* is long, no time"),
+        ({"columns": ["idd"]}, "has no column idd\n.*it has id"),
+        ({"table": "nowhere"}, "there is no table lake.replays.nowhere"),
+    ],
+)
+def test_what_the_table_does_not_have_is_told_before_anything_is_held(
+    following: Following, said: dict[str, object], told: str
+) -> None:
+    following.append(range(5))
+    path = following.app().path
+    text = json.loads(path.read_text())
+    text["sources"]["events"] |= said
+    path.write_text(json.dumps(text))
+    with pytest.raises(HeadraceError, match=told):
+        following.run(load_app(path, following.pipelines.workspace))
+    assert following.tags() == set()
 
 
 def test_from_now_on(following: Following) -> None:
