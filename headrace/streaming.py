@@ -165,10 +165,10 @@ def finish(
                 more = {} if watch is None else watch.facts(progress)
                 read = progress.numInputRows
                 log.info("batch processed", name=name, batch=last, rows=read, **more)
-        if ended:
-            break
         if watch is not None:
             watch.look()
+        if ended:
+            break
         if drain.wait(CHECK_EVERY_S):
             query.stop()
     problem = query.exception()

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
+from structlog.testing import capture_logs
 
+from backfill.follow.decisions import Decisions
 from backfill.follow.place import Place, beginning
 from stream_app.following import Following
 
@@ -65,6 +67,17 @@ def test_how_far_a_batch_goes_and_how_far_behind_that_is(tmp_path: Path) -> None
         "late_landed": 2,
     }
     assert facts(tmp_path, replace(place, newest_us=5)).get("behind_s") == 0
+
+
+def test_what_rows_wait_for_is_told_once_for_each_reason(tmp_path: Path) -> None:
+    said = Decisions(tmp_path / "follow" / "run")
+    (tmp_path / "follow" / "run").mkdir(parents=True)
+    following = Following(tmp_path / "checkpoint")
+    with capture_logs() as logs:
+        for reason in ("", "a", "a", "b", "", "b"):
+            said.say(reason)
+            following.look()
+    assert [line["until"] for line in logs] == ["a", "b", "b"]
 
 
 def test_a_table_without_a_row_and_a_query_without_a_table(tmp_path: Path) -> None:
