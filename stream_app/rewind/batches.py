@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backfill.follow.place import Place
 from headrace.application.places import from_json
 from headrace.checkpoint import VERSION
-from headrace.errors import Terminal
+from headrace.errors import Terminal, UsageError
 from headrace.times import format_time_us, parse_time_us
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def shown(offset: Mapping[str, Any]) -> str:
         names = ", ".join(sorted(place.tables))
         # Before the first row there is no time to tell.
         reached = None if place.reached_us is None else format_time_us(place.until_us)
-        return f"{names} up to {reached}" if reached else f"nothing of {names} yet"
+        return f"{names} {reached}" if reached else f"nothing of {names} yet"
     if "past" in offset:
         live = offset["live"]
         return f"step {offset['past']['step']} of its history, {_in_topics(from_json(live))}"
@@ -122,7 +122,13 @@ def _asked(to: str) -> Callable[[Batch], bool]:
     if to.isdecimal():
         number = int(to)
         return lambda one: one.number == number
-    time_us = parse_time_us(to)
+    try:
+        time_us = parse_time_us(to)
+    except UsageError as problem:
+        raise UsageError(
+            f"{to} is neither a time nor the number of a batch",
+            f"{problem.advice}; headrace rewind without --to lists the batches",
+        ) from None
     return lambda one: one.committed_us <= time_us
 
 

@@ -53,7 +53,7 @@ def test_what_is_not_there_is_told_with_what_is(to: str, told: str) -> None:
 def test_nothing_to_go_back_to_and_no_time() -> None:
     with pytest.raises(Terminal, match="there is no batch to go back to: it is gone"):
         chosen([replace(BATCHES[0], obstacle="it is gone")], "9")
-    with pytest.raises(UsageError, match="yesterday is no time"):
+    with pytest.raises(UsageError, match="yesterday is neither a time nor the number of a batch"):
         chosen(BATCHES, "yesterday")
 
 
@@ -78,7 +78,7 @@ def test_places_are_those_of_topics_and_of_the_live_half() -> None:
     begun = beginning(0, {"lake.tv.b": 7, "lake.tv.a": None}, since_us=0)
     assert shown(begun.to_json()) == "nothing of lake.tv.a, lake.tv.b yet"
     reached = replace(begun, until_us=5, reached_us=9).to_json()
-    told = "lake.tv.a, lake.tv.b up to 1970-01-01T00:00:00.000005Z"
+    told = "lake.tv.a, lake.tv.b 1970-01-01T00:00:00.000005Z"
     assert shown(reached) == told
     assert list_text("it", [Batch(1, 0, (reached, reached))]).endswith(f"Z  {told}")
 
