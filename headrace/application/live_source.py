@@ -7,7 +7,6 @@ as the lag of a consumer group.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from headrace.application.live_plan import live_plan
 from headrace.application.live_task import read
 from headrace.application.places import (
     capped,
+    forward,
     from_json,
     shared_out,
     stretches,
@@ -30,9 +30,9 @@ from headrace.application.places import (
 from headrace.config.app import KafkaTopics
 from headrace.config.load import load_app, load_workspace
 from headrace.contract import with_metadata
-from headrace.errors import HeadraceError, Terminal, Transient
+from headrace.errors import Terminal, Transient
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.groups import GroupPlace
+from headrace.kafka.groups import ShownPlace
 from headrace.records.ahead import Ahead
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
@@ -148,7 +148,8 @@ class LiveReader(DataSourceStreamReader):
         self._seen: Places = {}
         self._asked_at_s = float("-inf")
         self._kafka: KafkaCluster | None = None
-        self._group: GroupPlace | None = None
+        self._shown: ShownPlace | None = None
+        self._begun: Places | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return where the very first start begins."""
@@ -177,13 +178,17 @@ class LiveReader(DataSourceStreamReader):
                 for topic, of in held.items()
             }
             self._seen = within(ends, self._until)
-        self._at = self._seen if at is None else _forward(at, capped(at, self._seen, MOST_RECORDS))
+        self._at = self._seen if at is None else forward(at, capped(at, self._seen, MOST_RECORDS))
+        if self._begun is not None:
+            # Spark asks on when the batch before is done, and tells of it only with the next one:
+            # where a topic falls silent, never.
+            self._show(self._begun)
         return to_json(self._at)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Share out what lies in between; a partition's records stay with one task, in order."""
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
-        self._at = from_json(end)
+        self._at = self._begun = from_json(end)
         found = stretches(from_json(start), self._at)
         return [Share(part) for part in shared_out(found, cores())]
 
@@ -194,25 +199,26 @@ class LiveReader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Let ordinary tools see how far this is; Spark's log is what a restart goes by."""
-        with contextlib.suppress(HeadraceError):
-            if self._group is None:
-                self._group = GroupPlace(self._cluster, f"headrace.{self._plan.reader}")
-            for topic, nexts in from_json(end).items():
-                self._group.commit(topic, nexts)
+        self._show(from_json(end))
 
     def stop(self) -> None:
         """Let go of the connections."""
-        if self._group is not None:
-            self._group.close()
+        if self._shown is not None:
+            self._shown.close()
 
     def __getstate__(self) -> dict[str, Any]:
         # Connections stay where they are.
-        return {**self.__dict__, "_kafka": None, "_group": None}
+        return {**self.__dict__, "_kafka": None, "_shown": None}
 
     @property
     def _is_patient(self) -> bool:
         """Whether brokers that do not answer are waited for; what is to end by itself does not."""
         return self._until is None and time.monotonic() - self._asked_at_s < PATIENCE_S
+
+    def _show(self, places: Places) -> None:
+        if self._shown is None:
+            self._shown = ShownPlace(self._cluster, f"headrace.{self._plan.reader}")
+        self._shown.show(places)
 
     def _beginning(self) -> Places:
         if self._begin is None:
@@ -248,14 +254,3 @@ def refuse_what_is_gone(reader: str, at: Places, held: dict[str, dict[int, range
                     "retention took them: replay them from the lake (backfill replay),"
                     " and start live with a new state_dir",
                 )
-
-
-def _forward(at: Places, to: Places) -> Places:
-    """Return the later of both for each partition: an answer of Kafka's may be an old one."""
-    return {
-        topic: {
-            number: max(at.get(topic, {}).get(number, 0), to.get(topic, {}).get(number, 0))
-            for number in at.get(topic, {}).keys() | to.get(topic, {}).keys()
-        }
-        for topic in at.keys() | to.keys()
-    }

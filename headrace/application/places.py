@@ -93,3 +93,14 @@ def shared_out(found: list[Stretch], tasks: int) -> list[list[Stretch]]:
         parts[lightest].append(one)
         loads[lightest] += len(one)
     return [part for part in parts if part]
+
+
+def forward(at: Places, to: Places) -> Places:
+    """Return the later of both for each partition: an answer of Kafka's may be an old one."""
+    return {
+        topic: {
+            number: max(at.get(topic, {}).get(number, 0), to.get(topic, {}).get(number, 0))
+            for number in at.get(topic, {}).keys() | to.get(topic, {}).keys()
+        }
+        for topic in at.keys() | to.keys()
+    }

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from headrace.errors import Transient
+from headrace.errors import HeadraceError, Transient
 from headrace.kafka.cluster import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.config.workspace import Cluster
+
+TRY_EVERY_S: Final = 0.5
 
 
 class GroupPlace:
@@ -36,3 +39,31 @@ class GroupPlace:
     def close(self) -> None:
         """Let go of the connection."""
         self._consumer.close()
+
+
+class ShownPlace:
+    """A reader's places as the lag of a group. What keeps Kafka from it ends no reader."""
+
+    def __init__(self, cluster: Cluster, group: str) -> None:
+        self._cluster, self._name = cluster, group
+        self._group: GroupPlace | None = None
+        self._shown: Mapping[str, Mapping[int, int]] | None = None
+        self._next_try_s = float("-inf")
+
+    def show(self, places: Mapping[str, Mapping[int, int]]) -> None:
+        """Commit the next offset of each topic's partitions, once; after a failure, not at once."""
+        if places == self._shown or time.monotonic() < self._next_try_s:
+            return
+        try:
+            if self._group is None:
+                self._group = GroupPlace(self._cluster, self._name)
+            for topic, nexts in places.items():
+                self._group.commit(topic, nexts)
+            self._shown = places
+        except HeadraceError:
+            self._next_try_s = time.monotonic() + TRY_EVERY_S
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._group is not None:
+            self._group.close()

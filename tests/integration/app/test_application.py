@@ -18,6 +18,7 @@ from headrace.errors import Terminal, UsageError
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
 from stream_app.sources import open_source
+from tests.integration.lag import GroupLag
 from tests.integration.pipelines import Pipelines
 
 if TYPE_CHECKING:
@@ -195,6 +196,20 @@ def test_a_bad_record_goes_to_the_quarantine_and_ends_nothing(stage: Stage) -> N
     (bad,) = stage.pipelines.seen(f"{stage.name}.quarantine", "fronting")
     assert bad.value == b"not json"
     assert stage.run_live(app) == 0
+
+
+def test_the_group_knows_of_the_last_batch(stage: Stage) -> None:
+    """Where no other batch follows, nobody would be told later."""
+    app = stage.app({"sql": "SELECT id, kind, at FROM events"})
+    cluster, group = stage.workspace.cluster("fronting"), f"headrace.{stage.name}.live"
+    with GroupLag(cluster, stage.name, group) as seen:
+        assert seen.lag() == len(stage.made)
+        stage.run_live(app)
+        assert seen.lag() == 0
+        stage.pipelines.send(stage.name, stage.made[:2])
+        assert seen.lag() == 2
+        stage.run_live(app)
+        assert seen.lag() == 0
 
 
 def test_a_bad_record_ends_the_run_where_that_is_asked_for(stage: Stage) -> None:
