@@ -50,8 +50,8 @@ def generate(wanted: Wanted) -> dict[str, list[Envelope]]:
     for number in range(round(wanted.hours * wanted.plays_per_hour)):
         region = chance.choice(tuple(REGIONS))
         # A few users watch most, a few titles are shown most.
-        user = f"u{min(int(chance.paretovariate(0.8)), wanted.users)}"
-        title = f"t{min(int(chance.paretovariate(0.9)), wanted.titles)}"
+        user = f"u{_skewed(chance, wanted.users)}"
+        title = f"t{_skewed(chance, wanted.titles)}"
         at_ms = START_MS + chance.randrange(span_ms)
         play = {"event_id": f"p{number}", "watched_s": chance.randrange(5, 900)}
         plays.append(_sent(chance, wanted, region, at_ms, user, title, play))
@@ -61,8 +61,8 @@ def generate(wanted: Wanted) -> dict[str, list[Envelope]]:
             if nth < LED_TO_A_PLAY:
                 shown.append(_sent(chance, wanted, region, before_ms, user, title, impression))
             else:
-                other = f"t{chance.randrange(1, wanted.titles)}"
-                somebody = f"u{chance.randrange(1, wanted.users)}"
+                other = f"t{chance.randrange(1, wanted.titles + 1)}"
+                somebody = f"u{chance.randrange(1, wanted.users + 1)}"
                 shown.append(_sent(chance, wanted, region, before_ms, somebody, other, impression))
     end_ms = START_MS + span_ms + 2 * HOUR_MS
     last = {"event_id": "last", "impression_id": "last", "watched_s": 0, "row": 0}
@@ -74,6 +74,11 @@ def generate(wanted: Wanted) -> dict[str, list[Envelope]]:
         value = {key: closing[key] for key in keys}
         made[topic] = [*records, {"key": "nobody", "value": value, "timestamp": end_ms}]
     return made
+
+
+def _skewed(chance: random.Random, count: int) -> int:
+    """Choose one of so many: a tenth of them gets nearly half, however many there are."""
+    return 1 + int(count * chance.random() ** 3)
 
 
 def _sent(  # noqa: PLR0913, PLR0917 - a record is made of these
@@ -106,11 +111,20 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     asked.add_argument("--hours", type=float, default=usual.hours)
     asked.add_argument("--plays-per-hour", type=int, default=usual.plays_per_hour)
+    asked.add_argument("--users", type=int, default=usual.users)
+    asked.add_argument("--titles", type=int, default=usual.titles)
     asked.add_argument("--beyond", type=float, default=0.0, help="share later than the watermark")
     asked.add_argument("--seed", type=int, default=usual.seed)
     asked.add_argument("--to", type=Path, default=Path("events"))
     words = asked.parse_args()
-    wanted = Wanted(words.hours, words.plays_per_hour, beyond=words.beyond, seed=words.seed)
+    wanted = Wanted(
+        words.hours,
+        words.plays_per_hour,
+        words.users,
+        words.titles,
+        beyond=words.beyond,
+        seed=words.seed,
+    )
     words.to.mkdir(parents=True, exist_ok=True)
     for topic, records in generate(wanted).items():
         lines = "".join(json.dumps(record) + "\n" for record in records)
