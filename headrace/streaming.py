@@ -210,6 +210,11 @@ def explained(name: str, problem: BaseException | None) -> HeadraceError:
             " (kafka-delete-records), or let the topic refuse such times"
             " (message.timestamp.after.max.ms)",
         )
+    if "Python worker failed to connect back" in text:
+        return Transient(
+            f"{name} stopped: a Python process did not begin within Spark's ten seconds",
+            "the machine is too busy for it; start it again",
+        )
     if "TimeoutException" in text or "DisconnectException" in text:
         return Transient(f"{name} stopped: Kafka does not answer", "start it again when it does")
     if "Python worker failed to connect back" in text:
