@@ -116,8 +116,11 @@ def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
     if as_json:
         click.echo(json.dumps({"table": name, **done}))
     else:
+        left = done.pop("left")
         counts = (f"{what.replace('_', ' ')} {count:,}" for what, count in done.items())
         click.echo(f"table {name}\n  {', '.join(counts)}")
+        if left:
+            click.echo(f"  left for the next time, others were always first: {', '.join(left)}")
 
 
 def main() -> None:

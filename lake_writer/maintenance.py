@@ -49,12 +49,14 @@ LEVEL_OF_COMPACTED: Final = ("spark.sql.iceberg.compression-level", "9")
 # a manifest that was to be rewritten; nothing of it is in the table.
 COMMIT_LOST: Final = ("CommitFailedException", "exceptions.ValidationException: Deleted manifest")
 MISSING: Final = re.compile(r"NotFoundException: File does not exist: (\S+[.]avro)")
+# A step that reads the whole history may lose to a writer that shortens it; the next time seldom.
+TRIES: Final = 3
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What maintenance came to."""
+    """What maintenance came to; `left` are Iceberg's procedures that are to be tried again."""
 
     hours_compacted: int = 0
     files_before: int = 0
@@ -62,6 +64,7 @@ class Maintained:
     files_expired: int = 0
     manifests_rewritten: int = 0
     orphans_removed: int = 0
+    left: tuple[str, ...] = ()
 
 
 class Maintenance:
@@ -71,11 +74,13 @@ class Maintenance:
         self._config = table.config
         self._load = table_loader(workspace, table.config.table.identifier)
         self._lock = workspace.state_dir / "lake_writer" / table.config.name / "maintenance"
+        self._left: list[str] = []
 
     def run(self, spark: SparkSession, drain: Drain) -> Maintained:
         """Do all of it, or as much as there is time for until asked to end."""
         what = f"maintenance of {self._config.table.identifier}"
         with hold(self._lock, what, "wait for that one, it does the same"):
+            self._left = []
             with self._level(spark):
                 hours, before, after = self._compact(spark, drain)
             steps: list[Callable[[SparkSession], int]] = [
@@ -83,8 +88,9 @@ class Maintenance:
                 self._rewrite_manifests,
                 self._remove_orphans,
             ]
-            done = [0 if drain.requested else step(spark) for step in steps]
-        return Maintained(hours, before, after, *done)
+            expired, manifests, orphans = [0 if drain.requested else step(spark) for step in steps]
+        left = tuple(dict.fromkeys(self._left))
+        return Maintained(hours, before, after, expired, manifests, orphans, left)
 
     def _compact(self, spark: SparkSession, drain: Drain) -> tuple[int, int, int]:
         target = self._config.table.target_file_size
@@ -166,19 +172,27 @@ class Maintenance:
 
     def _rows(self, spark: SparkSession, procedure: str, **arguments: str) -> list[Row]:
         """Return a procedure's rows; none where the table changed under each of its tries."""
-        try:
-            return self._called(spark, procedure, **arguments)
-        except Py4JJavaError as problem:
-            if not self._was_overtaken(str(problem)):
-                raise
+        for _ in range(TRIES):
+            try:
+                return self._called(spark, procedure, **arguments)
+            except Py4JJavaError as problem:
+                if self._has_lost(str(problem)):
+                    break
+                if not self._read_what_is_gone(str(problem)):
+                    raise
         log.warning("others were always first, left for the next time", step=procedure)
+        self._left.append(procedure)
         return []
 
-    def _was_overtaken(self, problem: str) -> bool:
-        if any(lost in problem for lost in COMMIT_LOST):
-            return True
-        # The writer lets old snapshots go while they are read here. What the table still refers to
-        # is another matter.
+    def _has_lost(self, problem: str) -> bool:
+        """Whether all of Iceberg's own tries to commit were lost."""
+        return any(lost in problem for lost in COMMIT_LOST)
+
+    def _read_what_is_gone(self, problem: str) -> bool:
+        """Whether the writer has let a snapshot go that was still to be read here.
+
+        What the table still refers to is another matter.
+        """
         missing = MISSING.search(problem)
         return missing is not None and not refers_to(self._load(), missing[1])
 
