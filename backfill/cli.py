@@ -120,7 +120,7 @@ def plan(
     from backfill.asked import understood
     from backfill.commands import planned
     from backfill.picture import as_svg
-    from backfill.speeds import speeds
+    from backfill.speeds import speeds_for
     from headrace.config.load import load_workspace
     from headrace.log import configure_logging
 
@@ -131,7 +131,8 @@ def plan(
     if picture is not None:
         picture.write_text(as_svg(made), encoding="utf-8")
     report = plan_report.as_json if as_json else plan_report.as_text
-    click.echo(report(made, speeds(workspace.state_dir / "backfill"), parts))
+    known = speeds_for(workspace.state_dir / "backfill", None if app is None else app.config.name)
+    click.echo(report(made, known, parts))
 
 
 @backfill.command()
@@ -170,7 +171,7 @@ def replay(
     workspace_dir: Path | None,
     **asked: Unpack[Asked],
 ) -> int:
-    """Replay a period: the records of tables, or an application over them.
+    r"""Replay a period: the records of tables, or an application over them.
 
     If a record b came in an earlier step than a record a, then b is at most the threshold
     newer than a: for every two records of any of the tables, whatever the layout of the files.
@@ -179,12 +180,13 @@ def replay(
     is of no period: it is not read, and the certificate says that it is missing. A certificate says what was read and how far out of order
     it was, as measured on the records; the exit code is 1 where it is not as it should be.
 
-        backfill replay --table lake.playback.starts --to jsonl:replayed
-                 --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
-        backfill replay --table lake.playback.starts --to kafka:consumer/starts_again --key user_id
-                 --start-ts 2026-03-01 --end-ts 2026-03-02 --rate-limit 5000
-        backfill replay -c apps/starts_by_country.yaml
-                 --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
+        backfill replay --table lake.playback.starts --to jsonl:replayed \
+            --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
+        backfill replay --table lake.playback.starts \
+            --to kafka:consumer/starts_again --key user_id --rate-limit 5000 \
+            --start-ts 2026-03-01 --end-ts 2026-03-02
+        backfill replay -c apps/starts_by_country.yaml \
+            --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
         backfill replay --resume --run-id replay-20260302-080000-000000
 
     To a folder: one file per step. To a topic: the columns as JSON, the header

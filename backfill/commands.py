@@ -17,7 +17,7 @@ from backfill.pace import Pace, parse_rate
 from backfill.progress import follow
 from backfill.request import Run, delivery, held_by, new_run_id, plan_of, state_of
 from backfill.runs import runs_of
-from backfill.speeds import remember
+from backfill.speeds import app_kind, remember
 from headrace.config.load import load_app
 from headrace.errors import UsageError
 from headrace.locks import AlreadyHeld, hold
@@ -77,7 +77,7 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         _refuse_existing(state_of(workspace, run_id))
     with Drain() as drain, _told_how_to_go_on(workspace, run_id):
         if app is not None:
-            return _application(workspace, app, request, run_id, drain)
+            return _with_rows(request, _application(workspace, app, request, run_id, drain))
         if to is None:
             raise UsageError(
                 "--table needs to know where the records go",
@@ -86,7 +86,17 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         run = Run(run_id, record is not None, key)
         target = _target(workspace, to, run)
         pace = Pace(parse_rate(wish.asked["rate_limit"]), wait=drain.wait)
-        return _tables(workspace, request, run, target, drain, pace)
+        return _with_rows(request, _tables(workspace, request, run, target, drain, pace))
+
+
+def _with_rows(request: Request | None, replayed: Replayed) -> Replayed:
+    """Warn where regions were asked for that nothing came from: a name may be misspelt."""
+    found = replayed.certificate
+    # By the plan there were rows of the period, of whatever region.
+    possible = any(source.rows_at_most for source in found.sources)
+    if request is not None and request.regions and found.complete and not found.rows and possible:
+        log.warning("the period has no rows of these regions", regions=",".join(request.regions))
+    return replayed
 
 
 def planned(
@@ -194,6 +204,18 @@ def _application(
         began_s = time.monotonic()
         certificate = replay_app(AppRun(app, workspace, run_id), request, spark, drain)
     if request is not None and request.rate is None and certificate.complete:
-        kind, passed_s = f"app {app.config.name}", time.monotonic() - began_s
+        kind, passed_s = app_kind(app.config.name), time.monotonic() - began_s
         remember(workspace.state_dir / "backfill", kind, certificate.rows_read, passed_s)
-    return Replayed(run_id, str(workspace.state_dir / "backfill" / run_id), certificate)
+    return Replayed(run_id, _sink_of(workspace, run_id, certificate), certificate)
+
+
+def _sink_of(workspace: Workspace, run_id: str, certificate: Certificate) -> str:
+    """Return where a replay of an application brought its result."""
+    state = state_of(workspace, run_id)
+    record = state.record()
+    if record is None:
+        return str(state.folder)
+    published = record.publish and certificate.complete and not certificate.differences()
+    if record.staged is None or published:
+        return record.to
+    return f"iceberg:{record.staged}"

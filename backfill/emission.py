@@ -35,8 +35,7 @@ def record_of_app(app: LoadedApp, run_id: str, plan: Plan, request: Request) -> 
     # A table that rows are deleted from cannot tell which of its rows are older than a replayed one.
     apart = request.stage or replaces or getattr(sink, "deleted", None) is not None
     staged = staging_of(sink, run_id).identifier if apart else None
-    place = getattr(sink, "identifier", None) or getattr(sink, "path", None) or "its topic"
-    record = record_of(plan, f"{sink.type}:{place}", app=str(app.path.resolve()))
+    record = record_of(plan, sink.place, app=str(app.path.resolve()))
     return replace(
         record, emitted=request.emitted, staged=staged, publish=replaces and not request.stage
     )

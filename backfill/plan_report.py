@@ -47,7 +47,6 @@ def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
 
 def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] = ()) -> str:
     """Return the plan's figures and picture for a person."""
-    steps = "step" if len(plan.steps) == 1 else "steps"
     lines = [f"period {plan.period}", f"order {plan.order}{_promise(plan)}", ""]
     lines += [line for source in plan.sources for line in _source(source)]
     lines += [
@@ -55,10 +54,12 @@ def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         f" {size(part.size_bytes)} of {size(part.whole_bytes)}: {', '.join(part.columns)}"
         for part in parts
     ]
+    if not plan.steps:
+        return "\n".join([*lines, "", "nothing to replay: no step, no row"])
     lines += [
         "",
         (
-            f"{len(plan.steps):,} {steps}, {plan.rows:,} rows by metadata;"
+            f"{counted(len(plan.steps), 'step')}, {counted(plan.rows, 'row')} by metadata;"
             f" the widest step holds {duration(plan.state_window_us)} of time"
         ),
     ]
@@ -77,6 +78,11 @@ def _free_threshold(plan: Plan) -> str:
     if any(source.bytes_read_again for source in plan.sources):
         return f"nothing would be read twice with --max-misalignment {free.replace(' ', '')}"
     return f"nothing is read twice, nor would it be from a threshold of {free} on"
+
+
+def counted(number: int, what: str) -> str:
+    """Write how many there are of something."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def size(count: int) -> str:
@@ -119,13 +125,13 @@ def _source(source: PlannedSource) -> list[str]:
     again = f", {size(source.bytes_read_again)} read again" if source.bytes_read_again else ""
     lines = [
         (
-            f"{source.name} @ snapshot {source.snapshot_id}: {source.files:,} files{cut},"
-            f" read in {source.units:,} pieces; {source.rows:,} rows, {size(source.size_bytes)}{again}"
+            f"{source.name} @ snapshot {source.snapshot_id}: {counted(source.files, 'file')}{cut},"
+            f" read in {counted(source.units, 'piece')}; {counted(source.rows, 'row')}, {size(source.size_bytes)}{again}"
         )
     ]
     lines += [
         f"  {file.path.rpartition('/')[2]} spans {duration(file.width_us)}, read in"
-        f" {file.units:,} pieces, {size(file.bytes_read_again)} of it again"
+        f" {counted(file.units, 'piece')}, {size(file.bytes_read_again)} of it again"
         for file in source.worst
     ]
     if source.conditions:
@@ -141,8 +147,6 @@ def _source(source: PlannedSource) -> list[str]:
 
 def _picture(plan: Plan) -> list[str]:
     """Draw each step as the time that it holds; many steps are drawn several to a line."""
-    if not plan.steps:
-        return []
     start = plan.steps[0].frontier_us
     end = max(step.frontier_us + span_us(step) for step in plan.steps) + 1
     per_line = -(-len(plan.steps) // PICTURE_STEPS)

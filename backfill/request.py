@@ -155,7 +155,7 @@ def sources_of(
 
 def record_of(plan: Plan, to: str, app: str | None = None, key: str | None = None) -> RunRecord:
     """Sum up a run that begins now."""
-    begun = datetime.now(UTC).isoformat(timespec="seconds")
+    begun = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     tables = tuple(source.name for source in plan.sources)
     return RunRecord(to, begun, len(plan.steps), plan.rows, tables, app, key)
 

@@ -92,7 +92,7 @@ class RunState:
         """Refuse a name that no run has."""
         if not self.exists:
             raise UsageError(
-                f"there is no run {self.run_id} to resume",
+                f"there is no run {self.run_id}",
                 f"runs are kept in {self.folder.parent}; backfill status lists them",
             )
 

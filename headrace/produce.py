@@ -33,7 +33,8 @@ class BadLine(Terminal):
     """A line that is no record."""
 
     def __init__(self, file: str, number: int, reason: str) -> None:
-        super().__init__(f"{file}:{number}: {reason}", "the lines before it were sent")
+        sent = "the lines before it were sent" if number > 1 else "nothing of this file was sent"
+        super().__init__(f"{file}:{number}: {reason}", sent)
 
 
 def send_files(files: Sequence[Path], cluster: Cluster, topic: str, *, envelope: bool) -> int:
@@ -44,7 +45,10 @@ def send_files(files: Sequence[Path], cluster: Cluster, topic: str, *, envelope:
     KafkaCluster(cluster).ensure_topic(topic)
     sender = Sender(cluster, topic)
     columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # Into a file it would be a line of nothing.
+    shown = console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
         task = bar.add_task(f"sending to {topic}")
         try:
             for sent, record in enumerate(read_records(files, envelope=envelope), start=1):
@@ -83,7 +87,11 @@ def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
 def unwrap(line: bytes) -> Record:
     """Return the record of an envelope; ValueError or TypeError says what is wrong with it."""
     text = line.decode("utf-8-sig")
-    whole = json.loads(text)
+    try:
+        whole = json.loads(text)
+    except json.JSONDecodeError as problem:
+        # On one line, the number of the line within it says nothing.
+        raise ValueError(f"no JSON: {problem.msg} at column {problem.colno}") from None
     if not isinstance(whole, dict) or "value" not in whole:
         raise ValueError('with --envelope a line is an object with "value"')
     unknown = sorted(set(whole) - ENVELOPE_KEYS)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
+WORKSPACE_FILE: Final = "headrace.yaml"
 # Named without the dot, so that it is not taken for one of this repository.
 RENAMED: Final = {"gitignore": ".gitignore"}
 SAMPLE_RECORDS: Final = 24
@@ -25,10 +26,18 @@ def create_workspace(folder: Path) -> list[Path]:
     """Write a new workspace; an existing file is never written over."""
     template = resources.files("headrace.templates").joinpath("workspace")
     files = {folder / path: source for path, source in _walk(template, Path())}
-    clashing = sorted(str(path) for path in files if path.exists())
-    if clashing or (folder.exists() and not folder.is_dir()):
-        there = ", ".join(clashing) or str(folder)
-        raise Terminal(f"{there} is already there", "name another folder; nothing was written")
+    if folder.exists() and not folder.is_dir():
+        raise Terminal(f"{folder} is a file", "name another folder; nothing was written")
+    clashing = sorted(
+        (path for path in files if path.exists()), key=lambda path: path.name != WORKSPACE_FILE
+    )
+    if clashing:
+        name = clashing[0].relative_to(folder)
+        more = f" (and {len(clashing) - 1} more)" if len(clashing) > 1 else ""
+        raise Terminal(
+            f"{name} of the new workspace is already in {folder}{more}",
+            "name another folder; nothing was written",
+        )
     for path, source in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(source.read_bytes())

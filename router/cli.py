@@ -65,7 +65,7 @@ def start(
     lets the batch at hand end; what was not read stays in Kafka and is read at the next start.
     Bad records go to the quarantine topic with the reason.
 
-    The lag stands in Kafka under the consumer groups headrace.<stream>.<output>; what became of
+    The lag stands in Kafka under the consumer groups `headrace.<stream>.<output>`; what became of
     every record stands in the ledger, see router audit.
     """
     from headrace.log import configure_logging

@@ -60,9 +60,10 @@ def run_app(
         ran = run_live(app, workspace, spark, live, drain, once=once)
     if as_json:
         facts = {"application": app.config.name, "rows_read": ran.rows}
+        facts["sink"] = app.config.sink.place
         click.echo(json.dumps({**facts, "turned_away": dict(ran.turned_away)}))
         return
-    click.echo(f"application {app.config.name}\n  rows read {ran.rows:,}")
+    click.echo(f"application {app.config.name} → {app.config.sink.place}\n  rows read {ran.rows:,}")
     for fate, count in sorted(ran.turned_away.items()):
         click.echo(f"  {fate} {count:,} (since its first start)")
 

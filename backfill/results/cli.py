@@ -73,7 +73,7 @@ def compare(  # noqa: PLR0917 - click passes them by name
     as_json: bool,
     workspace_dir: Path | None,
 ) -> int:
-    """Compare two tables of results by key: how much matches, and what the rest is.
+    r"""Compare two tables of results by key: how much matches, and what the rest is.
 
     Rows of one key are compared as a set, whatever their order. Each mismatch is counted once:
     **missing** (only the left table has the key), **extra** (only the right one),
@@ -81,9 +81,10 @@ def compare(  # noqa: PLR0917 - click passes them by name
     with a period, **boundary** (within --boundary of its start or end, whatever else it is) and,
     with -c, **late** (within --boundary of a record that the live watermark was past).
 
-        backfill compare --left lake.playback.sessions --right lake.playback.sessions_again
-                 --key user_id,started --time started --start-ts 2026-03-01 --end-ts 2026-03-02
-                 --ignore written_at --min-match 99.9
+        backfill compare --left lake.playback.sessions \
+            --right lake.playback.sessions__again --key user_id,started \
+            --time started --start-ts 2026-03-01 --end-ts 2026-03-02 \
+            --ignore written_at --min-match 99.9
 
     The exit code is 1 where less matches than --min-match, or where both tables hold nothing.
     """
@@ -143,15 +144,16 @@ def sweep(  # noqa: PLR0917 - click passes them by name
     as_json: bool,
     workspace_dir: Path | None,
 ) -> int:
-    """Find the cheapest safe threshold: replay a period by each, and compare with the live result.
+    r"""Find the cheapest safe threshold: replay a period by each, and compare with the live result.
 
     Take a period of an hour or two that went well. A threshold is safe where nothing was dropped
     as late and enough matches; the cheapest is the one that took the least time. Small ones cut
     files and make many steps, large ones make the application keep more in mind. Each replay goes
     to a table of its own, which is removed again.
 
-        backfill sweep -c apps/rmi.yaml --key impression_id,play_id --thresholds 1min,15min
-                 --start-ts 2026-03-01T10:00 --end-ts 2026-03-01T12:00 --warmup 75min --cooldown 2h
+        backfill sweep -c apps/rmi.yaml --key impression_id,play_id \
+            --thresholds 1min,15min --warmup 75min --cooldown 2h \
+            --start-ts 2026-03-01T10:00 --end-ts 2026-03-01T12:00
     """
     from backfill.results.swept import swept
     from headrace.config.load import load_workspace
@@ -177,15 +179,16 @@ def sweep(  # noqa: PLR0917 - click passes them by name
 @workspace_option
 @log_option
 def publish(run_id: str, *, as_json: bool, workspace_dir: Path | None) -> None:
-    """Bring what a replay has staged into the application's own table, in one commit.
+    r"""Bring what a replay has staged into the application's own table, in one commit.
 
     By the sink's mode: **append** adds the rows, **upsert** merges them by key, **replace** puts
     them in the place of all rows whose time lies in the replay's period. A live job may go on
     writing to the table. The staging table is removed; killed at any point, it can be done again.
 
-        backfill replay -c apps/sessions.yaml --start-ts 2026-03-01 --end-ts 2026-03-02
-                 --warmup 2h --cooldown 2h --stage --run-id again
-        backfill compare --left lake.playback.sessions --right lake.playback.sessions__again …
+        backfill replay -c apps/sessions.yaml --stage --run-id again \
+            --start-ts 2026-03-01 --end-ts 2026-03-02 --warmup 2h --cooldown 2h
+        backfill compare --left lake.playback.sessions \
+            --right lake.playback.sessions__again --key user_id,started
         backfill publish again
     """
     import json

@@ -50,11 +50,21 @@ class IcebergSink(Model):
         """`catalog.database.table`."""
         return f"{self.catalog}.{self.database}.{self.table}"
 
+    @property
+    def place(self) -> str:
+        """Where a person finds the result."""
+        return f"iceberg:{self.identifier}"
+
 
 class TopicOfResults(KafkaSink):
     """A topic of results, at least once."""
 
     time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
+
+    @property
+    def place(self) -> str:
+        """Where a person finds the result."""
+        return f"kafka:{self.cluster}/{self.topic}"
 
 
 class JsonlSink(Model):
@@ -63,6 +73,11 @@ class JsonlSink(Model):
     type: Literal["jsonl"] = Field(description="jsonl")
     path: Text = Field(description="The folder, relative to the workspace.")
     time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
+
+    @property
+    def place(self) -> str:
+        """Where a person finds the result."""
+        return f"jsonl:{self.path}"
 
 
 AppSink = Annotated[IcebergSink | TopicOfResults | JsonlSink, Field(discriminator="type")]

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     metavar="TIME|BATCH",
     help="A batch by its number, or a time: the newest batch that was committed by then.",
 )
-@click.option("--list", "only_list", is_flag=True, help="Show the batches there are. [default]")
+@click.option(
+    "--list", "only_list", is_flag=True, help="Show the batches there are, as without --to."
+)
 @click.option("--dry-run", is_flag=True, help="Say what it would come to; change nothing.")
 @click.option(
     "--allow-duplicates",
@@ -45,9 +47,9 @@ def rewind_app(
 
     A wrong version was deployed at ten. Stop the application, then:
 
-        headrace rewind -c apps/rmi.yaml                            # what is there to go back to
+        headrace rewind -c apps/rmi.yaml        # what there is to go back to
         headrace rewind -c apps/rmi.yaml --to 2026-11-18T10:00:00Z
-        headrace run    -c apps/rmi.yaml                            # the right version, from there
+        headrace run    -c apps/rmi.yaml        # the right version, from there
 
     What stands in the way is told before anything is changed: state that Spark has let go,
     records that Kafka has no more. Rows that later batches have appended to a table are taken out of it,

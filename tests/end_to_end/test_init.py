@@ -45,8 +45,12 @@ def test_its_applications_run_on_a_broker(tmp_path: Path, broker: Broker) -> Non
     app = ("run", "-c", "apps/starts_by_daypart.yaml", "--once")
     ran = run("headrace", *app, "-o", "json", cwd=home, KAFKA=kafka)
     assert ran.returncode == 0, ran.stderr
-    told = {"application": "starts_by_daypart", "rows_read": starts, "turned_away": {}}
-    assert json.loads(ran.stdout) == told
+    assert json.loads(ran.stdout) == {
+        "application": "starts_by_daypart",
+        "sink": "iceberg:lake.playback.starts_by_daypart",
+        "rows_read": starts,
+        "turned_away": {},
+    }
     again = run("headrace", *app, "--select", "starts=live-start", cwd=home, KAFKA=kafka)
     assert again.returncode == 2
     assert 'did you mean "live-starts"?' in again.stderr
@@ -57,5 +61,5 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "new" / "headrace.yaml").write_text("mine")
     again = run("headrace", "init", "new", cwd=tmp_path)
     assert again.returncode == 1
-    assert "is already there" in again.stderr
+    assert "headrace.yaml of the new workspace is already in new" in again.stderr
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["headrace.yaml"]

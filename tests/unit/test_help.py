@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -44,3 +45,5 @@ def test_help_loads_nothing_heavy(command: str) -> None:
     assert done.stderr == ""
     assert "Usage: " + command in done.stdout
     assert done.stdout.splitlines()[-1] == "loaded:"
+    # Markdown takes <words> for tags and leaves them out, unless they stand in backticks.
+    assert not re.search(r"[^.]\.\.[^.]", done.stdout)

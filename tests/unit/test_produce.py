@@ -93,7 +93,7 @@ def test_timestamps(file: Path, timestamp: str, millis: int | None) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"{", "Expecting property name"),
+        (b"{", "no JSON: Expecting property name enclosed in double quotes at column 2"),
         (b"[]", 'with --envelope a line is an object with "value"'),
         (b'{"key":"k"}', 'with --envelope a line is an object with "value"'),
         (b'{"value":1,"topic":"t","aa":1}', "the envelope has no aa; it has headers, key"),
@@ -117,3 +117,9 @@ def test_a_line_that_is_no_record_is_named(file: Path, line: bytes, reason: str)
     with pytest.raises(BadLine, match=f"^{file}:3: .*{reason}") as caught:
         next(iter(read))
     assert caught.value.advice == "the lines before it were sent"
+
+
+def test_of_a_file_that_is_no_json_at_all_nothing_is_said_to_be_sent(file: Path) -> None:
+    with pytest.raises(BadLine, match=f"^{file}:1: no JSON: ") as caught:
+        records(file, b"kind: stream\n")
+    assert caught.value.advice == "nothing of this file was sent"

@@ -232,7 +232,7 @@ def test_ctrl_c_ends_after_a_step_and_says_how_to_go_on(
     ("more", "sentence"),
     [
         (["--resume"], "--resume needs to know which run"),
-        (["--resume", "--run-id", "nobody"], "there is no run nobody to resume"),
+        (["--resume", "--run-id", "nobody"], "there is no run nobody"),
         (["--max-misalignment", "5 minuts"], 'unknown unit "minuts"'),
         (["--table", "lake.replays.nothing"], "there is no table lake.replays.nothing"),
         (["--start-ts", "2027-01-01"], "is empty"),

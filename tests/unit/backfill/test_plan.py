@@ -13,6 +13,7 @@ from backfill.picture import as_svg
 from backfill.plan import Plan, planned_source, read_head, read_plan
 from backfill.plan_report import as_text, duration
 from backfill.planner import Limits, Step, bounded
+from backfill.speeds import app_kind, remember, speeds_for
 from backfill.units import OffsetRange, Unit
 from headrace.config.units import parse_duration
 
@@ -64,6 +65,25 @@ def test_it_says_what_is_read_twice_and_where() -> None:
     assert "wide.parquet" in text
     assert "nothing would be read twice with --max-misalignment 7min" in text
     assert "about 1 s to jsonl" in text
+
+
+def test_where_there_is_nothing_no_figure_is_given() -> None:
+    empty = Plan(Period(0, MINUTE), (), "bounded", 1, (), ())
+    text = as_text(empty, {"jsonl": 93.0})
+    assert text.splitlines()[-1] == "nothing to replay: no step, no row"
+    assert "about" not in text
+
+
+def test_an_estimate_goes_by_a_run_of_some_size_and_of_the_same_kind(tmp_path: Path) -> None:
+    assert speeds_for(tmp_path, None) == {}
+    remember(tmp_path, "jsonl", 13, 100.0)
+    remember(tmp_path, "jsonl", 10**6, 0.1)
+    assert speeds_for(tmp_path, None) == {}
+    remember(tmp_path, "kafka", 100_000, 10.0)
+    remember(tmp_path, app_kind("sums"), 20_000, 10.0)
+    assert speeds_for(tmp_path, None) == {"kafka": 10_000.0}
+    assert speeds_for(tmp_path, "sums") == {"app sums": 2_000.0}
+    assert speeds_for(tmp_path, "others") == {}
 
 
 def test_a_picture_has_a_bar_for_each_step() -> None:
