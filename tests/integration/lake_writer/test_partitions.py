@@ -136,3 +136,21 @@ def test_two_that_change_the_partitions_at_once(tmp_path: Path) -> None:
     ids = [field.field_id for spec in found.specs().values() for field in spec.fields]
     assert len(ids) == len(set(ids)) == 2
     assert str(found.spec().fields[0].transform) == "bucket[4]"
+
+
+def test_files_of_a_batch_land_though_the_partitions_changed_in_between(tmp_path: Path) -> None:
+    table = LandingTable(tmp_path)
+    table.make()
+    catalog = table.catalog()
+    commits = table.commits(catalog)
+    batch, at_first = table.batch({0: range(3)}), table.load().spec().spec_id
+
+    def somebody() -> None:
+        follow_partitions(table.load, "lake.tv.events", [parse_partition(BY_USER)])
+
+    catalog.before = somebody
+    commits.commit(batch)
+    assert table.load().spec().spec_id != at_first
+    # They are told of under the spec that they were written by.
+    assert set(files(table.load()).values()) == {at_first}
+    assert table.places() == [(0, offset) for offset in range(3)]

@@ -51,7 +51,7 @@ def catalog(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[dict[str
         with RestCatalogServer(tmp_path / "rest") as rest:
             yield {"type": "rest", **rest.properties}
         return
-    with PostgresServer(tmp_path / "postgres") as postgres, S3Server() as s3:
+    with PostgresServer() as postgres, S3Server() as s3:
         yield {"type": "sql", "uri": postgres.uri, **s3.properties}
 
 
