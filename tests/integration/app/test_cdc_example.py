@@ -66,8 +66,9 @@ class Billing:
             first, end = (len(self.sent) * one // pieces for one in (piece, piece + 1))
             pipelines.send(topic, [record_of(one) for one in self.sent[first:end]], "consumer")
             pipelines.land(self.spark, self.lake_table)
-            sources = live_sources(self.app, {})
-            run_live(self.app, self.workspace, self.spark, sources, Drain(), once=True)
+            app = self.app
+            sources = live_sources(app, {})
+            run_live(app, self.workspace, self.spark, sources, Drain(), once=True)
 
     def again(self, run_id: str, order: Order = "strict") -> Certificate:
         app = self.app
