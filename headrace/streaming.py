@@ -217,12 +217,6 @@ def explained(name: str, problem: BaseException | None) -> HeadraceError:
         )
     if "TimeoutException" in text or "DisconnectException" in text:
         return Transient(f"{name} stopped: Kafka does not answer", "start it again when it does")
-    if "Python worker failed to connect back" in text:
-        return Transient(
-            f"{name} stopped: Spark waits ten seconds for a Python worker to start, and one took"
-            " longer",
-            "this machine has too much to do: start it again when it has less",
-        )
     lines = [line for line in text.splitlines() if line.strip()]
     caused = [line for line in lines if line.startswith("Caused by:")] or lines[:1]
     return Transient(f"{name} stopped: {caused[-1].strip()}", "its Spark log has the whole story")
