@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,11 +16,16 @@ def is_blankable(field: pa.Field) -> bool:
     return bool(field.nullable) or not pa.types.is_nested(field.type)
 
 
-def with_blanks(batch: pa.RecordBatch, whole: pa.Schema) -> pa.RecordBatch:
-    """Return a batch with all columns of a schema, in its order; those it has not are blank."""
-    held = set(batch.schema.names)
-    if len(held) == len(whole):
+def with_blanks(
+    batch: pa.RecordBatch, whole: pa.Schema, read: Collection[str] = ()
+) -> pa.RecordBatch:
+    """Return a batch with all columns of a schema, in its order; those it has not are blank.
+
+    Those that were to be read have to be there.
+    """
+    if batch.schema.names == whole.names:
         return batch
+    held = {*batch.schema.names, *read}
     columns = [
         batch.column(field.name) if field.name in held else _blank(field, batch.num_rows)
         for field in whole
@@ -40,7 +46,9 @@ def _blank(field: pa.Field, rows: int) -> pa.Array:
         return pa.repeat(pa.scalar("", pa.string()).cast(field.type), rows)
     if pa.types.is_boolean(field.type):
         return pa.repeat(pa.scalar(value=False), rows)
-    if pa.types.is_decimal(field.type) or pa.types.is_floating(field.type):
+    if pa.types.is_decimal(field.type):
+        return pa.repeat(pa.scalar(Decimal(0), field.type), rows)
+    if pa.types.is_floating(field.type):
         return pa.repeat(pa.scalar(0, pa.int32()).cast(field.type), rows)
     wide = (
         pa.int32()

@@ -59,6 +59,7 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
     planned = tuple(
         replace(
             planned_source(name, source.snapshot_id, files[name], units[name], widest[name]),
+            schema_id=source.schema_id,
             conditions=source.conditions,
             files_skipped=found[name].files_skipped,
             rows_skipped=found[name].rows_skipped,

@@ -41,7 +41,8 @@ class PlannedSource:
 
     `bytes_read_again` is what cutting row groups costs; `rows_partly` is how many of the rows
     may not all be part of the replay. No row group is wider than `widest_group_us`. Only rows that
-    meet the conditions are delivered; of files that cannot have any nothing is read.
+    meet the conditions are delivered; of files that cannot have any nothing is read. The columns
+    stay those of `schema_id`, whatever becomes of the table while the replay goes on.
     """
 
     name: str
@@ -58,6 +59,7 @@ class PlannedSource:
     conditions: tuple[Condition, ...] = ()
     files_skipped: int = 0
     rows_skipped: int = 0
+    schema_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ def sources_of(
             plan.period,
             plan.regions,
             snapshot_id=planned.snapshot_id,
+            schema_id=planned.schema_id,
             columns=columns,
             time_column=plan.time_column,
             conditions=planned.conditions,

@@ -59,6 +59,7 @@ class LakeSource:
         regions: Sequence[str],
         *,
         snapshot_id: int | None = None,
+        schema_id: int | None = None,
         columns: Sequence[str] = (),
         time_column: str = INGESTION_TS,
         scan: bool = False,
@@ -75,6 +76,8 @@ class LakeSource:
                 f"snapshot {self.snapshot_id} of {name} is gone",
                 "it was expired: plan the replay anew, with another --run-id",
             )
+        if schema_id is not None:
+            self._pin(schema_id)
         self._schema: Schema = self.table.schema()
         self._field_id = self._time_field()
         self._require(REGION if regions else time_column)
@@ -90,6 +93,11 @@ class LakeSource:
             conditions=self.conditions,
         )
         self.columns = selected(name, self._schema, columns, time_column)
+
+    @property
+    def schema_id(self) -> int:
+        """The schema whose columns are read."""
+        return self._schema.schema_id
 
     def files(self) -> Found:
         """Return the data files that may hold rows of the period, by metadata alone."""
@@ -192,6 +200,17 @@ class LakeSource:
         """Return how many bytes each column takes in a data file, by its footer."""
         with self._reader.open(path) as opened:
             return bytes_by_column(opened.metadata)
+
+    def _pin(self, schema_id: int) -> None:
+        """Look at the table by a schema that it has had, whatever was renamed or widened since."""
+        if schema_id not in self.table.schemas():
+            raise Terminal(
+                f"schema {schema_id} of {self.name}, by which its columns are read, is gone",
+                "it was removed with the snapshots of its time: plan the replay anew, with another"
+                " --run-id",
+            )
+        pinned = {"current_schema_id": schema_id}
+        self.table.metadata = self.table.metadata.model_copy(update=pinned)
 
     def _bounded(self, found: Sequence[Listed]) -> Iterator[Listed]:
         """Yield files with their bounds, from their footers where the manifest has none."""

@@ -163,9 +163,10 @@ class StepReader(DataSourceStreamReader):
         if not isinstance(partition, Share):
             return
         promised = None if self._schema is None else to_arrow_schema(self._schema)
-        options = self._options
+        options, read = self._options, () if promised is None else tuple(promised.names)
         if promised is not None and partition.columns is not None:
-            options = {**options, "columns": ",".join(to_read(partition.columns, promised))}
+            read = to_read(partition.columns, promised)
+            options = {**options, "columns": ",".join(read)}
         source = open_source(options)
         settle()
         meter = TaskMeter(source.name, source.time_column, offsets=bool(partition.ranges))
@@ -183,7 +184,7 @@ class StepReader(DataSourceStreamReader):
         for batch in meter.through(batches):
             kept = batch if ahead is None else meter.held_back(batch, ahead)
             given = kept.cast(for_spark(kept.schema))
-            yield given if promised is None else with_blanks(given, promised)
+            yield given if promised is None else with_blanks(given, promised, read)
         folder = Path(self._options["plan"]).parent
         meter.keep(file_of(folder, partition.step, source.name, partition.number, partition.count))
 
@@ -266,6 +267,7 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         plan.period,
         plan.regions,
         snapshot_id=pinned[table].snapshot_id,
+        schema_id=pinned[table].schema_id,
         columns=columns,
         time_column=plan.time_column,
         conditions=pinned[table].conditions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import structlog
@@ -22,7 +23,8 @@ log = structlog.get_logger(__name__)
 def hold(source: LakeSource, run_id: str) -> None:
     """Tag the pinned snapshot; where that cannot be done, say what may happen."""
     if source.snapshot_id is not None:
-        _hold(source.table, source.name, {PREFIX + run_id: source.snapshot_id})
+        # A commit brings a table to what it is now, and a source stays at what was planned.
+        _hold(copy(source.table), source.name, {PREFIX + run_id: source.snapshot_id})
 
 
 def hold_all(table: Table, name: str, snapshots: Iterable[int], run_id: str) -> None:
