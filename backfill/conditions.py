@@ -112,7 +112,7 @@ def without_what_follows(conditions: Iterable[Condition]) -> tuple[Condition, ..
 def _shown(kind: str, value: Plain) -> str:
     match kind, value:
         case "date", int():
-            return f"DATE '{format_time_us(value * DAY_US)[:10]}'"
+            return f"DATE '{format_time_us(value * DAY_US).partition('T')[0]}'"
         case (("timestamp" | "timestamp_ntz"), int()):
             return f"'{format_time_us(value)}'"
         case _, bool():

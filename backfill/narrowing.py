@@ -50,10 +50,10 @@ def used_by(
     """Return what an application uses of each table that it is replayed from.
 
     Conditions are those that a second look gives again: a function in Python may put the time of
-    now into its query, and the plan cannot tell.
+    now into its query, as `TIMESTAMP 'now'` does in SQL, and the plan cannot tell.
     """
     first = _look(app, workspace, spark, time_column)
-    if app.config.transform.python is None or not any(used.conditions for used in first.values()):
+    if not any(used.conditions for used in first.values()):
         return first
     second = _look(app, workspace, spark, time_column)
     return {
@@ -87,13 +87,13 @@ def _look(
     uses = used_of(result_of(app, Sources(spark, marked), workspace.root))
     return {
         table: used._replace(
-            conditions=tuple(one for one in used.conditions if _is_known(one, schemas[table]))
+            conditions=tuple(one for one in used.conditions if is_known(one, schemas[table]))
         )
         for table, used in uses.items()
     }
 
 
-def _is_known(condition: Condition, columns: Schema) -> bool:
+def is_known(condition: Condition, columns: Schema) -> bool:
     """Whether a condition is on a type that Iceberg and Spark compare alike."""
     if any("." in name for name in condition.column):
         return False

@@ -46,9 +46,12 @@ def used_of(result: DataFrame) -> dict[str, Used]:
     session: Any = result.sparkSession
     analyzed = result._jdf.queryExecution().analyzed()  # noqa: SLF001 - the plan has no public name in Python
     optimized = session._jsparkSession.sessionState().optimizer().execute(analyzed)  # noqa: SLF001 - as above
-    patterns = session._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001 - as above
-    # The plan would show the time of now as a constant, and each batch has another one.
-    timeless = not analyzed.containsPattern(patterns.CURRENT_LIKE())
+    catalyst = session._jvm.org.apache.spark.sql.catalyst  # noqa: SLF001 - as above
+    # The plan would show the time of now as a constant, and each batch has another one. So it is
+    # with texts that are cast to a time: 'today', for one.
+    timeless = not analyzed.containsPattern(
+        catalyst.trees.TreePattern.CURRENT_LIKE()
+    ) and catalyst.optimizer.SpecialDatetimeValues.apply(analyzed).fastEquals(analyzed)
     found: dict[str, Used] = {}
     for table, used in _leaves(optimized, ()):
         one = used if timeless else Used(used.columns, ())
@@ -84,8 +87,11 @@ def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
         if kind not in {*_NAME_ALL, *_PASS_ON}:
             break
         only_filters = only_filters and kind == "Filter"
-        if only_filters:
-            conditions += _conditions(node.condition(), names)
+        for one in _conjuncts(node.condition()) if only_filters else ():
+            # What follows rand() is asked after it, of the rows that it was drawn for.
+            only_filters = only_filters and one.deterministic()
+            found = _Reading(names).condition(one) if only_filters else None
+            conditions += [] if found is None else [found]
         columns |= {
             names[number]
             for one in _each(node.references().toSeq())
@@ -96,13 +102,13 @@ def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
     return Used(None, without_what_follows(conditions))
 
 
-def _conditions(expression: Any, names: Mapping[int, str]) -> Iterator[Condition]:  # noqa: ANN401 - as above
-    """Yield those of the conditions, all of which hold, that are simple enough."""
+def _conjuncts(expression: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
+    """Yield the conditions all of which hold, in the order in which Spark asks them."""
     if expression.getClass().getSimpleName() == "And":
-        yield from _conditions(expression.left(), names)
-        yield from _conditions(expression.right(), names)
-    elif (found := _Reading(names).condition(expression)) is not None:
-        yield found
+        yield from _conjuncts(expression.left())
+        yield from _conjuncts(expression.right())
+    else:
+        yield expression
 
 
 class _Reading:
@@ -189,8 +195,11 @@ def _literal(expression: Any) -> bool | int | str | None:  # noqa: ANN401 - as a
 def _plain(kind: str, value: Any) -> bool | int | str | None:  # noqa: ANN401 - as above
     if value is None or isinstance(value, (bool, int)):
         return value
-    # Spark's own texts and decimals.
-    return str(value.toString()) if kind == "string" or kind.startswith("decimal(") else None
+    if kind != "string" and not kind.startswith("decimal("):
+        return None
+    # Spark's own texts and decimals. Bytes that are no UTF-8 are shown as this character.
+    shown = str(value.toString())
+    return None if "\ufffd" in shown else shown
 
 
 def _each(found: Any) -> Iterator[Any]:  # noqa: ANN401 - as above

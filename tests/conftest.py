@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
@@ -31,6 +32,10 @@ spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g}}}}
 """
 
 _numbers = itertools.count()
+
+# How long an example takes says how busy the machine is, and no more.
+settings.register_profile("headrace", deadline=None)
+settings.load_profile("headrace")
 
 
 @pytest.fixture(scope="session")

@@ -140,7 +140,25 @@ def narrow(
             {"id", "at"},
             [],
         ),
-        ('{sql: "SELECT id FROM again WHERE rand() < 0.5 AND id > 2"}', {"id"}, ["id > 2"]),
+        (
+            "{sql: \"SELECT id FROM again WHERE at < cast('today' AS timestamp) AND id > 2\"}",
+            {"id", "at"},
+            [],
+        ),
+        (
+            "{sql: \"SELECT id FROM again WHERE at < TIMESTAMP 'now' AND id > 2\"}",
+            {"id", "at"},
+            ["id > 2"],
+        ),
+        # It is drawn for each row that comes to it.
+        ('{sql: "SELECT id FROM again WHERE rand(1) < 0.5 AND id > 2"}', {"id"}, []),
+        ('{sql: "SELECT id FROM again WHERE id > 2 AND rand(1) < 0.5"}', {"id"}, ["id > 2"]),
+        # Bytes that are no text are shown as another one.
+        (
+            "{sql: \"SELECT id FROM again WHERE __metadata__.topic > cast(X'80' AS string)\"}",
+            {"id", "__metadata__"},
+            [],
+        ),
         ('{python: "builds:two"}', {"id", "at", "__metadata__"}, ["id >= 20"]),
         ('{python: "builds:whole"}', None, ["at IS NOT NULL"]),
         ('{python: "builds:mapped"}', None, ["id < 5"]),
