@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from backfill import tags
+from backfill.app_progress import Replaying
 from backfill.asked import bounds_of, tables_of
 from backfill.certificate import Certificate, LookupUsed
 from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
@@ -81,7 +82,8 @@ def replay_app(
         query = _started(run, request, plan, spark, state)
         late = LateRows(state.folder / "late.json")
         with late.followed(query):
-            finish(query, run.app.config.name, drain, until_no_data=True)
+            watch = Replaying(plan)
+            finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
         certificate = certificate_of(plan, state, late)
         if certificate.complete:
             state.keep_certificate(certificate.to_json())
@@ -221,7 +223,5 @@ def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
         batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
         time_column=plan.time_column,
         ahead=measured.ahead,
-        lookups=tuple(
-            LookupUsed(one.name, one.table, one.as_of, one.snapshots) for one in plan.lookups
-        ),
+        lookups=LookupUsed.of(plan.lookups),
     )

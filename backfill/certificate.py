@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from headrace.contract import INGESTION_TS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill.lookups.planned import PlannedLookup
 
 MOST_NAMED = 3
 
@@ -47,6 +53,11 @@ class LookupUsed:
     table: str
     as_of: str
     snapshots: tuple[int, ...]
+
+    @classmethod
+    def of(cls, planned: Iterable[PlannedLookup]) -> tuple[LookupUsed, ...]:
+        """Return what a plan joins with."""
+        return tuple(cls(one.name, one.table, one.as_of, one.snapshots) for one in planned)
 
     def to_text(self) -> str:
         """Write it in a line."""

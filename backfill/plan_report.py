@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from backfill.certificate import LookupUsed
 from backfill.plan import span_us
 from headrace.times import format_time_us
 
@@ -41,6 +42,7 @@ def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
             for source in plan.sources
         ],
         "read_in_part": [part._asdict() for part in parts],
+        "lookups": [asdict(lookup) for lookup in LookupUsed.of(plan.lookups)],
     }
     return json.dumps(whole, indent=2)
 
@@ -54,6 +56,7 @@ def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         f" {size(part.size_bytes)} of {size(part.whole_bytes)}: {', '.join(part.columns)}"
         for part in parts
     ]
+    lines += [lookup.to_text() for lookup in LookupUsed.of(plan.lookups)]
     if not plan.steps:
         return "\n".join([*lines, "", "nothing to replay: no step, no row"])
     lines += [

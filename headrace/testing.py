@@ -5,6 +5,7 @@
     with spark_for_tests() as spark:
         rows = run_app(spark, "apps/starts_by_country.yaml", {"starts": "records/starts.jsonl"})
 
+Lookups are given as DataFrames: `lookups={"titles": spark.createDataFrame(…)}`.
 The records are decoded and checked as they are live, and the transform is given them all at once:
 every window closes, and nothing is late.
 """
@@ -73,14 +74,15 @@ def run_app(
     app: str | Path,
     records: Mapping[str, str | Path],
     workspace: str | Path | None = None,
+    lookups: Mapping[str, DataFrame] | None = None,
 ) -> list[dict[str, Any]]:
     """Return what an application makes of recorded records, a dictionary per row.
 
     `records` has a JSON Lines file for each source that the transform knows; a line is a value, or
     an envelope of `key`, `value`, `headers` and `timestamp` in milliseconds, as `headrace produce`
-    takes it.
+    takes it. `lookups` has the rows of each lookup; no table is read.
     """
-    path = Path(app)
+    path, joined = Path(app), dict(lookups or {})
     home = load_workspace(
         Path(workspace) if workspace else nearest_workspace(path.absolute().parent)
     )
@@ -92,8 +94,14 @@ def run_app(
             f" {', '.join(records) or 'nothing'}",
             "name a file of records for each source, and no other",
         )
+    if joined.keys() != loaded.config.lookups.keys():
+        raise UsageError(
+            f"{loaded.config.name} looks up {', '.join(loaded.config.lookups) or 'nothing'}, and"
+            f" there are rows for {', '.join(joined) or 'nothing'}",
+            "lookups= takes a DataFrame for each lookup of the file, and no other",
+        )
     frames = {name: _frame(spark, loaded, name, Path(file)) for name, file in records.items()}
-    result = result_of(loaded, Sources(spark, frames), home.root)
+    result = result_of(loaded, Sources(spark, frames | joined), home.root)
     return [row.asDict(recursive=True) for row in result.collect()]
 
 

@@ -95,10 +95,11 @@ def histories(workspace: Workspace, lookups: Mapping[str, Lookup]) -> list[Histo
 def ends_of_steps(found: Iterable[History], period: Period, order: Order) -> list[int]:
     """Return where steps are to end so that a lookup changes between two of them."""
     replayed = [one for one in found if one.is_replayed]
-    if replayed and order == "any":
+    if replayed and order != "bounded":
+        goes_by = "no time" if order == "any" else "offsets, whose steps do not end at a time"
         raise UsageError(
-            f"lookup {replayed[0].name} is to be as it was, and --order any goes by no time",
-            "--order bounded, or as_of: today",
+            f"lookup {replayed[0].name} is to be as it was, and --order {order} goes by {goes_by}",
+            "--order bounded; or for the lookup as_of: today, or a time",
         )
     within = period.start_us, period.end_us_exclusive
     return cuts({time for one in replayed for time in one.timeline.times_within(*within)})

@@ -94,7 +94,7 @@ class LookupReader(DataSourceReader):
             yield from self._rows(snapshot_id, (partition.number, partition.count))
 
     def _rows(self, snapshot_id: int, share: tuple[int, int]) -> Iterator[pa.RecordBatch]:
-        place = self._options["table"], self._options["columns"], share
+        place = self._options["table"], repr(_columns(self._options)), share
         if place in _SMALL and _SMALL[place][0] == snapshot_id:
             yield from _SMALL[place][1]
             return

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.embedded.process import wait_until
-from headrace.errors import Terminal
+from headrace.errors import Terminal, UsageError
+from headrace.testing import run_app
 from tests.integration.app.lookups_stage import Stage, categories
 from tests.integration.pipelines import Pipelines
 
@@ -127,3 +128,15 @@ def test_a_lookup_that_is_read_before_the_query_begins_is_of_no_time(
     app = stage.app(transform={"python": f"{module}:build"})
     with pytest.raises(Terminal, match="lookup titles was read outside of a batch"):
         stage.run_live(app)
+
+
+def test_a_users_own_test_gives_the_rows_of_a_lookup(stage: Stage) -> None:
+    path = stage.pipelines.workspace.root / f"{stage.name}.jsonl"
+    path.write_text('{"id": 1, "kind": "play", "at": 0}\n{"id": 2, "kind": "play", "at": 0}\n')
+    titles = stage.spark.createDataFrame([(1, "comedy")], "title_id long, category string")
+    # No table of titles is there, and none is asked for.
+    app = stage.app().path
+    rows = run_app(stage.spark, app, {"plays": path}, lookups={"titles": titles})
+    assert {row["id"]: row["category"] for row in rows} == {1: "comedy", 2: None}
+    with pytest.raises(UsageError, match="looks up titles, and there are rows for nothing"):
+        run_app(stage.spark, app, {"plays": path})

@@ -15,6 +15,7 @@ from backfill import tags
 from backfill.lookups.held import hold_lookups, release_lookups
 from backfill.lookups.rows import lookup_columns, snapshot_rows
 from backfill.period import Period
+from backfill.plan_report import as_json, as_text
 from backfill.request import Request, plan_of
 from headrace.config.lookups import Lookup
 from headrace.errors import Terminal, UsageError
@@ -97,6 +98,9 @@ def test_a_step_ends_where_the_lookup_changes(planning: Planning) -> None:
     assert [lookup.at_step(step.number) for step in plan.steps] == list(lookup.snapshots)
     # What is cut in two has its rows once.
     assert plan.rows == 4
+    told = f"titles: {lookup.table} as of replayed, 2 snapshots {lookup.snapshots[0]}, "
+    assert told in as_text(plan, {})
+    assert f'"name": "titles",\n      "table": "{lookup.table}"' in as_json(plan, {})
 
 
 @pytest.mark.parametrize("as_of", ["today", "snapshot", "time"])
@@ -133,11 +137,16 @@ def test_a_table_without_a_snapshot_has_no_past(planning: Planning) -> None:
     assert planning.plan(as_of="today").lookups[0].snapshots == ()
 
 
-def test_an_order_without_time_has_no_state_of_a_time(planning: Planning) -> None:
+@pytest.mark.parametrize(
+    ("order", "goes_by"), [("any", "no time"), ("strict", "offsets, whose steps do not end")]
+)
+def test_an_order_whose_steps_end_at_no_time_has_no_state_of_a_time(
+    order: Order, goes_by: str, planning: Planning
+) -> None:
     planning.events(planning.say("comedy"))
-    with pytest.raises(UsageError, match="--order any goes by no time"):
-        planning.plan("any")
-    assert planning.plan("any", as_of="today").lookups
+    with pytest.raises(UsageError, match=f"--order {order} goes by {goes_by}"):
+        planning.plan(order)
+    assert planning.plan(order, as_of="today").lookups
 
 
 def test_the_snapshots_of_a_replay_outlive_an_expiry(planning: Planning) -> None:

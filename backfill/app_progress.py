@@ -1,0 +1,65 @@
+"""How far an application's replay is in its plan, told with each of its batches."""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from headrace.times import format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+    from backfill.plan import Plan
+
+
+class Replaying:
+    """Knows of a batch which steps are done, what speed that makes, and how long the rest takes."""
+
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+        self._steps = plan.steps
+        self._rows_before = (0, *accumulate(step.rows for step in plan.steps))
+        self._clock = clock
+        self._begun_s = clock()
+        self._first_rows: int | None = None
+
+    def facts(self, progress: StreamingQueryProgress) -> Mapping[str, object]:
+        """Return the step, the frontier, how far each table is, rows a second and the time left."""
+        # PySpark's own attributes have an offset in Python's words, and not as it was written.
+        sources = json.loads(progress.json)["sources"]
+        done = min(_step(one["endOffset"]) for one in sources)
+        if self._first_rows is None:
+            # What was done before this start does not count for its speed.
+            self._first_rows = self._rows_before[min(_step(one["startOffset"]) for one in sources)]
+        rows, passed_s = self._rows_before[done], self._clock() - self._begun_s
+        speed = (rows - self._first_rows) / passed_s if passed_s > 0 else 0.0
+        left = {"eta_s": round((self._rows_before[-1] - rows) / speed)} if speed else {}
+        return {
+            "step": f"{done} of {len(self._steps)}",
+            "rows_per_s": round(speed),
+            **left,
+            **self._places(done),
+        }
+
+    def look(self) -> None:
+        """Say nothing between batches: the plan is known, and waits for nothing."""
+
+    def _places(self, done: int) -> Mapping[str, object]:
+        if not done:
+            return {}
+        newest: dict[str, int] = {}
+        for unit in self._steps[done - 1].units:
+            newest[unit.source] = max(newest.get(unit.source, unit.max_ts_us), unit.max_ts_us)
+        frontier = {}
+        if done < len(self._steps):
+            frontier = {"frontier": format_time_us(self._steps[done].frontier_us)}
+        return {**frontier, "newest": {name: format_time_us(us) for name, us in newest.items()}}
+
+
+def _step(offset: Mapping[str, int] | None) -> int:
+    # Before the first batch there is none.
+    return 0 if offset is None else offset["step"]
