@@ -7,11 +7,10 @@ built once over tables that nobody reads, before anything is planned.
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from backfill.iceberg_bounds import kind_of
-from backfill.lookups.frames import lookups_live
+from backfill.lookups.frames import lookups_to_look_at
 from backfill.request import sources_of
 from backfill.source import selected
 from headrace.application.select import of_the_past
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
 
 FOOTERS_LOOKED_AT = 8
-NOWHERE = Path("nowhere")
 
 
 class Narrowed(NamedTuple):
@@ -83,7 +81,7 @@ def _look(
         reader = spark.readStream.format(NAME).schema(spark_schema(columns, table.properties))
         frames[name] = reader.option("table", source.identifier).load()
     marked = with_watermarks(app, frames, timedelta(0))
-    marked |= lookups_live(spark, app, workspace, NOWHERE, NOWHERE)
+    marked |= lookups_to_look_at(spark, app, workspace)
     uses = used_of(result_of(app, Sources(spark, marked), workspace.root))
     return {
         table: used._replace(

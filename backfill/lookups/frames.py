@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BROADCAST_BYTES: Final = 10 * 2**20
 TASK_BYTES: Final = 64 * 2**20
 SIZE: Final = "total-files-size"
+NOWHERE: Final = "nowhere"
 
 
 def lookups_of_a_replay(  # noqa: PLR0913, PLR0917 - lookups, and what each batch of whom joins with
@@ -60,6 +61,23 @@ def lookups_live(
     for one in histories(workspace, app.config.lookups):
         way = {"checkpoint": str(checkpoint), "taken": str(state / "lookups" / one.name)}
         if one.wanted.is_fixed:
+            way = {"snapshot": str(one.fixed() or "")}
+        columns = one.table.schema().model_dump_json()
+        frames[one.name] = _frame(spark, app, workspace, one, columns, way)
+    return frames
+
+
+def lookups_to_look_at(
+    spark: SparkSession, app: LoadedApp, workspace: Workspace
+) -> dict[str, DataFrame]:
+    """Return each lookup for a query that is looked at before its replay, and never started.
+
+    One of a single state can be read all the same, as a transform may do while it is built.
+    """
+    frames = {}
+    for one in histories(workspace, app.config.lookups):
+        way = {"checkpoint": NOWHERE, "taken": NOWHERE}
+        if not one.is_replayed:
             way = {"snapshot": str(one.fixed() or "")}
         columns = one.table.schema().model_dump_json()
         frames[one.name] = _frame(spark, app, workspace, one, columns, way)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill.narrowing import used_by
+from headrace.contract import INGESTION_TS
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal, UsageError
 from headrace.testing import run_app
@@ -140,3 +142,24 @@ def test_a_users_own_test_gives_the_rows_of_a_lookup(stage: Stage) -> None:
     assert {row["id"]: row["category"] for row in rows} == {1: "comedy", 2: None}
     with pytest.raises(UsageError, match="looks up titles, and there are rows for nothing"):
         run_app(stage.spark, app, {"plays": path})
+
+
+def test_a_lookup_of_one_state_may_be_collected_while_a_replay_is_built(
+    stage: Stage, workspace: Workspace
+) -> None:
+    module = f"module_{stage.name}"
+    (workspace.root / f"{module}.py").write_text(
+        "def build(sources):\n"
+        "    known = [row.title_id for row in sources['titles'].collect()]\n"
+        "    return sources['plays'].where(sources['plays'].id.isin(known)).select('id')\n"
+    )
+    stage.play({1: stage.say({1: "comedy"})})
+    stage.land()
+    stage.lookups["titles"]["as_of"] = "today"
+    app = stage.app(transform={"python": f"{module}:build"})
+    (used,) = used_by(app, workspace, stage.spark, INGESTION_TS).values()
+    assert list(map(str, used.conditions)) == ["id = 1"]
+    stage.lookups["titles"]["as_of"] = "replayed"
+    app = stage.app(transform={"python": f"{module}:build"})
+    with pytest.raises(Terminal, match="lookup titles was read outside of a batch"):
+        used_by(app, workspace, stage.spark, INGESTION_TS)
