@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -107,6 +107,7 @@ def _begin(log: Sequence[Entry], made: Mapping[int, Made]) -> int:
     """Return from which line on nothing is missing."""
     begin = newest = 0
     before: int | None = None
+    numbers = sorted({one.sequence for one in made.values()})
     for index, entry in enumerate(log):
         own = made.get(entry.snapshot_id)
         if own is None:
@@ -114,20 +115,22 @@ def _begin(log: Sequence[Entry], made: Mapping[int, Made]) -> int:
             continue
         # Some tools that expire take lines out one by one, and the rest of the log along not.
         if entry.snapshot_id == before or (
-            own.at_ms == entry.at_ms and _is_lone(own, newest, made)
+            own.at_ms == entry.at_ms and _is_lone(own, newest, made, numbers)
         ):
             begin = index
         before, newest = entry.snapshot_id, max(newest, own.sequence)
     return begin
 
 
-def _is_lone(own: Made, newest: int, made: Mapping[int, Made]) -> bool:
+def _is_lone(own: Made, newest: int, made: Mapping[int, Made], numbers: Sequence[int]) -> bool:
     """Whether a snapshot follows one that is gone; `newest` is the highest number before it.
 
-    What replaces a table follows none either, and takes the next number.
+    What replaces a table follows none either, and takes the next number. Where a number before it
+    is gone nobody can tell: a rollback to that one may have been in between.
     """
     is_next = own.sequence != 0 and own.sequence == newest + 1
-    return own.parent_id not in made and not is_next
+    nothing_gone = bisect_left(numbers, own.sequence) == own.sequence - 1
+    return own.parent_id not in made and not (is_next and nothing_gone)
 
 
 def _in_order(log: Iterable[Entry]) -> list[tuple[int, int]]:

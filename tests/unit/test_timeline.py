@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headrace.iceberg.timeline import Entry, Made, Timeline, timeline
@@ -76,7 +76,12 @@ def lived(events: list[tuple[str, int, int]]) -> Table:
     return table
 
 
+APPENDED = ("append", 1, 0)
+
+
 @given(EVENTS)
+# A rollback whose line went along with its snapshot, which the next one followed.
+@example([APPENDED, APPENDED, ("rollback", 1, 0), APPENDED, ("prune", 1, 1)])
 @settings(max_examples=500, deadline=None)
 def test_what_is_told_of_a_time_is_what_was_true(events: list[tuple[str, int, int]]) -> None:
     table = lived(events)
