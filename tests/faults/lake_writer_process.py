@@ -46,6 +46,14 @@ class Writer:
                 command, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
             )
 
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave none behind where a test fails."""
+        if not self.ended():
+            self.kill()
+
     @property
     def pid(self) -> int:
         return self._process.pid

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,23 +187,27 @@ def all_at_once(pipelines: Pipelines, name: str, seconds: float, per_s: int, fir
     )
     together = Together(pipelines, name, path)
     cluster, at_once = pipelines.workspace.cluster("fronting"), max(50, per_s // 20)
-    writer = Writer(path, together.root)
-    with Events(cluster, name, event, 10**9, at_once, at_once / per_s, per_s=per_s) as events:
-        events.allow(first)
-        writer.wait_for(lambda: events.rests() and rows_of(together) >= first)
-        replay = together.replay(max(1, int(first / seconds)))
-        with Reader(together.load) as reader:
-            tagged = wait_until(lambda: len(together.load().metadata.refs) > 1, LIMIT_S)
-            assert tagged
-            events.allow(10**9)
-            began = time.monotonic()
-            rounds = [together.maintain()]
-            while time.monotonic() - began < seconds:
-                rounds.append(together.maintain())
-            replay.communicate(timeout=LIMIT_S)
-            assert replay.returncode == 0, (together.root / "said-replay").read_text()
+    with Writer(path, together.root) as writer:
+        with (
+            Events(cluster, name, event, 10**9, at_once, at_once / per_s, per_s=per_s) as events,
+            ExitStack() as whatever_comes,
+        ):
+            events.allow(first)
+            writer.wait_for(lambda: events.rests() and rows_of(together) >= first)
+            replay = together.replay(max(1, int(first / seconds)))
+            whatever_comes.callback(replay.kill)
+            with Reader(together.load) as reader:
+                tagged = wait_until(lambda: len(together.load().metadata.refs) > 1, LIMIT_S)
+                assert tagged
+                events.allow(10**9)
+                began = time.monotonic()
+                rounds = [together.maintain()]
+                while time.monotonic() - began < seconds:
+                    rounds.append(together.maintain())
+                replay.communicate(timeout=LIMIT_S)
+                assert replay.returncode == 0, (together.root / "said-replay").read_text()
         assert not writer.ended(), writer.said
-    assert writer.stop() == 0, writer.said
+        assert writer.stop() == 0, writer.said
     last = Writer(path, together.root, "--once")
     assert last.end() == 0, last.said
     alone = together.maintain()
