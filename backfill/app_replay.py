@@ -6,7 +6,7 @@ import json
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import structlog
@@ -15,6 +15,7 @@ from backfill import tags
 from backfill.app_progress import Replaying
 from backfill.asked import bounds_of, tables_of
 from backfill.certificate import Certificate, LookupUsed
+from backfill.closing import let_all_windows_end
 from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
 from backfill.lookups.frames import lookups_of_a_replay
 from backfill.lookups.held import hold_lookups, release_lookups
@@ -79,12 +80,16 @@ def replay_app(
         for source in sources.values():
             tags.hold(source, run.run_id)
         hold_lookups(run.workspace, plan.lookups, run.run_id)
-        query = _started(run, request, plan, spark, state)
-        late = LateRows(state.folder / "late.json")
-        with late.followed(query):
-            watch = Replaying(plan)
-            finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
-        certificate = certificate_of(plan, state, late)
+        late, watch = LateRows(state.folder / "late.json"), Replaying(plan)
+        for until in dict.fromkeys((plan.steps_with_records, len(plan.steps))):
+            if until > plan.steps_with_records:
+                if committed(state.checkpoint).steps != plan.steps_with_records:
+                    break
+                let_all_windows_end(state.checkpoint)
+            query = _started(run, request, plan, spark, state, until)
+            with late.followed(query):
+                finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
+        certificate = certificate_of(run.app, plan, state, late)
         if certificate.complete:
             state.keep_certificate(certificate.to_json())
             record = state.record()
@@ -111,12 +116,19 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
     state.refuse_existing()
     uses = used_by(run.app, run.workspace, spark, request.time_column)
     plan = plan_of(run.workspace, request, conditions_of(uses))
+    if request.close_windows:
+        plan = plan.closing()
     state.begin(plan, record_of_app(run.app, run.run_id, plan, request))
     return plan
 
 
-def _started(
-    run: AppRun, request: Request | None, plan: Plan, spark: SparkSession, state: RunState
+def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
+    run: AppRun,
+    request: Request | None,
+    plan: Plan,
+    spark: SparkSession,
+    state: RunState,
+    until: int,
 ) -> StreamingQuery:
     app, tables = run.app, tables_of(run.app)
     rate = None if request is None else request.rate
@@ -126,12 +138,13 @@ def _started(
         columns=declared_of(app),
         rows_per_s=rate.per_s if isinstance(rate, Rate) else None,
         ahead=bounds_of(app),
+        until=until,
     )
     # In a replay a record may come by the threshold later than it came live.
     widened = timedelta(microseconds=plan.threshold_us)
     frames = {name: streams[table] for name, table in tables.items()}
     marked = with_watermarks(app, frames, widened)
-    checkpoint, record = state.folder / "checkpoint", state.record()
+    checkpoint, record = state.checkpoint, state.record()
     marked |= lookups_of_a_replay(
         spark, app, run.workspace, checkpoint, state.plan_file, plan.lookups
     )
@@ -206,9 +219,9 @@ class _Following:
             self._late.take(self._query)
 
 
-def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
+def certificate_of(app: LoadedApp, plan: Plan, state: RunState, late: LateRows) -> Certificate:
     """Put together what was measured in all the time that the run took."""
-    steps, batches = committed(state.folder / "checkpoint")
+    steps, batches = committed(state.checkpoint)
     measured = totals(state.folder, steps)
     return Certificate(
         period=str(plan.period),
@@ -224,4 +237,11 @@ def certificate_of(plan: Plan, state: RunState, late: LateRows) -> Certificate:
         time_column=plan.time_column,
         ahead=measured.ahead,
         lookups=LookupUsed.of(plan.lookups),
+        open_windows=_open_windows(app, plan),
     )
+
+
+def _open_windows(app: LoadedApp, plan: Plan) -> Literal["left", "closed"] | None:
+    if not app.config.watermarks:
+        return None
+    return "closed" if plan.closes else "left"

@@ -116,6 +116,15 @@ def bounds_of(app: LoadedApp) -> dict[str, Ahead]:
     return {table: bound for table, bound in found.items() if bound is not None}
 
 
+def require_watermarks(app: LoadedApp | None) -> None:
+    """Refuse to close windows where nothing in the file says by which column they close."""
+    if app is None or not app.config.watermarks.keys() & tables_of(app).keys():
+        raise UsageError(
+            "--open-windows close is for an application with watermarks in its file",
+            "leave it out; or say by which column its windows close: watermarks: {SOURCE: {…}}",
+        )
+
+
 def smallest_threshold(app: LoadedApp) -> timedelta:
     """Return the threshold that suits every source: the smallest that one of them asks for."""
     sources = of_the_past(app.config).values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from headrace.contract import INGESTION_TS
 
@@ -76,6 +76,7 @@ class Certificate:
     `offset_order_held` is null but in strict order. `batches_unmeasured` counts batches of an
     application whose late rows nobody counted, as the process was killed with the figure. `ahead`
     counts rows whose own time was further ahead of their arrival than the application allows.
+    `open_windows` says what became of windows that no record had closed by the end.
     """
 
     period: str
@@ -91,6 +92,7 @@ class Certificate:
     time_column: str = INGESTION_TS
     ahead: int = 0
     lookups: tuple[LookupUsed, ...] = ()
+    open_windows: Literal["left", "closed"] | None = None
 
     @property
     def bound_held(self) -> bool:
@@ -145,6 +147,7 @@ class Certificate:
             ],
             "snapshots": {source.name: source.snapshot_id for source in self.sources},
             "lookups": [asdict(lookup) for lookup in self.lookups],
+            "open_windows": self.open_windows,
             "differences": self.differences(),
         }
         return json.dumps(whole, indent=2) + "\n"
@@ -161,6 +164,8 @@ class Certificate:
                 f" dropped as late {self.dropped_late}"
             ),
         ]
+        if self.open_windows is not None:
+            lines.append(f"  windows that were open at the end: {self.open_windows}")
         if self.ahead:
             lines.append(f"  too far ahead of their arrival {self.ahead:,} rows (max_ahead)")
         lines += [

@@ -155,6 +155,14 @@ def plan(
     help="Of an application: keep the result in a table beside its own, to be compared, and"
     " published by backfill publish.",
 )
+@click.option(
+    "--open-windows",
+    type=click.Choice(["leave", "close"]),
+    default="leave",
+    show_default=True,
+    help="Of an application: what becomes of windows that are still open at the end. Closed, they"
+    " are emitted with what they have, as if the end of all time had come.",
+)
 @click.option("--run-id", metavar="ID", help="The run's name. [default: made from the clock]")
 @click.option("--resume", is_flag=True, help="Go on with the run of that --run-id.")
 @output_option
@@ -165,6 +173,7 @@ def replay(
     target: str | None,
     key: str | None,
     stage: bool,
+    open_windows: str,
     run_id: str | None,
     resume: bool,
     as_json: bool,
@@ -193,7 +202,7 @@ def replay(
     `headrace.origin` with topic/partition/offset/milliseconds of the original, at least once.
     With -c each dynamic source reads its candidate of type iceberg, watermarks are widened by
     the threshold, the result goes to the application's own sink, and windows that are still open
-    at the end stay open. Ctrl-C ends it after the step at hand; --resume goes on from there by
+    at the end stay open, unless --open-windows close. Ctrl-C ends it after the step at hand; --resume goes on from there by
     the plan that was made at the beginning, also after a crash. The snapshots are held by a tag
     until all is delivered.
     """
@@ -207,7 +216,7 @@ def replay(
         raise UsageError("--resume needs to know which run", "give its --run-id")
     workspace = load_workspace(workspace_dir)
     run_id, place, certificate = replay_as_asked(
-        workspace, ReplayWish(asked, target, key, run_id, resume, stage)
+        workspace, ReplayWish(asked, target, key, run_id, resume, stage, open_windows == "close")
     )
     click.echo(certificate.to_json() if as_json else certificate.to_text(place), nl=not as_json)
     if certificate.complete:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from backfill.asked import Asked, target_of, understood
+from backfill.asked import Asked, require_watermarks, target_of, understood
 from backfill.jsonl import JsonlFolder
 from backfill.narrowing import conditions_of, narrowed, used_by
 from backfill.pace import Pace, parse_rate
@@ -48,6 +48,7 @@ class ReplayWish:
     run_id: str | None
     resume: bool
     stage: bool = False
+    close_windows: bool = False
 
 
 class Replayed(NamedTuple):
@@ -65,7 +66,9 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         app, request = understood(wish.asked, workspace)
         if wish.stage and app is None:
             raise UsageError("--stage is for an application's result", "-c APP.yaml")
-        request = replace(request, stage=wish.stage)
+        if wish.close_windows:
+            require_watermarks(app)
+        request = replace(request, stage=wish.stage, close_windows=wish.close_windows)
         run_id, to, key = wish.run_id or new_run_id(), wish.target, wish.key
     else:
         # What a run was begun with counts: its plan is made.

@@ -90,6 +90,23 @@ class Plan:
         """How much time an application has to keep in mind at the most: the widest step."""
         return max((span_us(step) for step in self.steps), default=0)
 
+    @property
+    def closes(self) -> bool:
+        """Whether windows that are open at the end are closed, by a last step without units."""
+        return bool(self.steps) and not self.steps[-1].units
+
+    @property
+    def steps_with_records(self) -> int:
+        """How many steps there are before that one."""
+        return len(self.steps) - self.closes
+
+    def closing(self) -> Plan:
+        """Return the plan with such a step at its end; of nothing there is nothing to close."""
+        if not self.steps:
+            return self
+        last = Step(len(self.steps), self.period.end_us_exclusive, ())
+        return replace(self, steps=(*self.steps, last))
+
     def write(self, path: Path) -> None:
         """Keep the plan: what it is of in the first line, then a line for each step."""
         encoder = msgspec.json.Encoder()
@@ -145,7 +162,8 @@ def planned_source(
 
 def span_us(step: Step) -> int:
     """Return how much time a step holds."""
-    return max(unit.max_ts_us for unit in step.units) - step.frontier_us
+    newest_us = max((unit.max_ts_us for unit in step.units), default=step.frontier_us)
+    return newest_us - step.frontier_us
 
 
 def read_again(units: Iterable[Unit]) -> dict[str, int]:

@@ -32,7 +32,8 @@ class Limits:
 class Step:
     """What is delivered together. Everything before the frontier has been delivered before.
 
-    With `ranges`, only their records belong to the step, and are delivered by their offsets.
+    With `ranges`, only their records belong to the step, and are delivered by their offsets. A step
+    without units closes the windows that are still open: no record, and the end of all time.
     """
 
     number: int

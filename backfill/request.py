@@ -54,6 +54,7 @@ class Request:
     # Of an application: the period asked for, where the one that is read is wider.
     emitted: Period | None = None
     stage: bool = False
+    close_windows: bool = False
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
 
     @property

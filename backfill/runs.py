@@ -125,11 +125,7 @@ def as_text(run: RunStatus) -> str:
 
 
 def _status(state: RunState, record: RunRecord) -> RunStatus:
-    done = (
-        state.position().steps_done
-        if record.app is None
-        else committed(state.folder / "checkpoint").steps
-    )
+    done = state.position().steps_done if record.app is None else committed(state.checkpoint).steps
     return RunStatus(
         state.run_id,
         _stage(state),

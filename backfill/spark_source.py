@@ -52,7 +52,7 @@ class ReplaySource(DataSource):
 
     `columns` names the columns to read, with commas; Spark pushes none into a streaming read.
     `rows_per_s` is how fast the whole plan may go, `readers` among how many tasks a step is shared
-    out: by default as many as there are cores here.
+    out: by default as many as there are cores here. `until` is the number of the step to end before.
     """
 
     @classmethod
@@ -75,7 +75,7 @@ class ReplaySource(DataSource):
             raise UsageError(
                 f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
             )
-        names = (*REQUIRED, "columns", "rows_per_s", "readers", "ahead")
+        names = (*REQUIRED, "columns", "rows_per_s", "readers", "ahead", "until")
         return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
 
@@ -132,9 +132,10 @@ class StepReader(DataSourceStreamReader):
         """Return the end of the next step: one step a batch, whatever limit Spark would allow."""
         begun = self._begun if start is None else int(start["step"])
         steps = self._loaded().steps
-        if begun < len(steps):
+        until = int(self._options.get("until", len(steps)))
+        if begun < until:
             self._wait_for(steps[begun].rows)
-        return {"step": min(begun + 1, len(steps))}
+        return {"step": max(begun, min(begun + 1, until))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Share out the units of the steps in between, evenly by weight, one chain a reader."""

@@ -59,6 +59,11 @@ class RunState:
         self.certificate = folder / "certificate.json"
 
     @property
+    def checkpoint(self) -> Path:
+        """Where Spark keeps what an application's replay has come to."""
+        return self.folder / "checkpoint"
+
+    @property
     def run_id(self) -> str:
         """The run's name."""
         return self.folder.name

@@ -90,7 +90,7 @@ class Replay:
         for step in self.plan.steps:
             yield ReplayStep(step, sources)
 
-    def streams(
+    def streams(  # noqa: PLR0913 - what a query may need to know of its tables
         self,
         spark: SparkSession,
         run_id: str,
@@ -98,13 +98,14 @@ class Replay:
         columns: Mapping[str, Sequence[str]] | None = None,
         rows_per_s: float | None = None,
         ahead: Mapping[str, Ahead] | None = None,
+        until: int | None = None,
     ) -> dict[str, DataFrame]:
         """Return a streaming DataFrame for each table, aligned step by step.
 
         The plan is kept under the run's name. A later call with that name goes by the plan that
         is kept, so that a query restarted from its checkpoint reads on exactly where it was.
         `columns` says for a table which of its columns to read, `ahead` how far one of them may
-        be ahead of the record's arrival.
+        be ahead of the record's arrival, `until` before which step to end.
         """
         from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415 - a walk needs no Spark
 
@@ -119,6 +120,8 @@ class Replay:
         }
         if rows_per_s is not None:
             options["rows_per_s"] = str(rows_per_s)
+        if until is not None:
+            options["until"] = str(until)
         named, bounds = columns or {}, ahead or {}
         streams = {}
         for source in self.plan.sources:
