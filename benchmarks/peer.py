@@ -24,7 +24,8 @@ def peer_command(module: str, settings: Mapping[str, object], folder: Path) -> C
     file.write_text(json.dumps(settings), encoding="utf-8")
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     argv = [sys.executable, "-m", f"benchmarks.peers.{module}", str(file)]
-    return Command(argv, folder, {"PYTHONPATH": path})
+    # Spark's workers would else be whatever python3 the machine has.
+    return Command(argv, folder, {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable})
 
 
 def spark_settings(workspace: Path, name: str) -> dict[str, str]:
