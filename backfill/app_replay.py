@@ -40,7 +40,7 @@ from headrace.locks import hold
 from headrace.streaming import finish
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -86,10 +86,10 @@ def replay_app(
                 if committed(state.checkpoint).steps != plan.steps_with_records:
                     break
                 let_all_windows_end(state.checkpoint)
-            query = _started(run, request, plan, spark, state, until)
+            query, unread = _started(run, request, plan, spark, state, until)
             with late.followed(query):
                 finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
-        certificate = certificate_of(run.app, plan, state, late)
+        certificate = certificate_of(run.app, plan, state, late, unread)
         if certificate.complete:
             state.keep_certificate(certificate.to_json())
             record = state.record()
@@ -129,7 +129,7 @@ def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
     spark: SparkSession,
     state: RunState,
     until: int,
-) -> StreamingQuery:
+) -> tuple[StreamingQuery, set[str]]:
     app, tables = run.app, tables_of(run.app)
     rate = None if request is None else request.rate
     streams = Replay.by(run.workspace, plan).streams(
@@ -150,13 +150,16 @@ def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
     )
     result = result_of(app, Sources(spark, marked), run.workspace.root)
     require_staging(spark, record, committed(checkpoint).steps)
-    _read_no_more(result, plan, state)
+    unread = _read_no_more(result, plan, state)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
-    return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False)
+    return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False), unread
 
 
-def _read_no_more(result: DataFrame, plan: Plan, state: RunState) -> None:
-    """Tell the tasks which columns are used; refuse a result that asks for rows that are left out."""
+def _read_no_more(result: DataFrame, plan: Plan, state: RunState) -> set[str]:
+    """Tell the tasks which columns are used; refuse a result that asks for rows that are left out.
+
+    Returns the tables that are not used at all.
+    """
     uses = used_of(result)
     for source in plan.sources:
         used = uses.get(source.name)
@@ -175,6 +178,10 @@ def _read_no_more(result: DataFrame, plan: Plan, state: RunState) -> None:
                 rows=" AND ".join(map(str, source.conditions)) or "all",
             )
     state.keep_reads(columns_used(uses, plan.time_column))
+    unread = {source.name for source in plan.sources if source.name not in uses}
+    for table in sorted(unread):
+        log.warning("the transform does not read this table", table=table)
+    return unread
 
 
 class LateRows:
@@ -219,7 +226,9 @@ class _Following:
             self._late.take(self._query)
 
 
-def certificate_of(app: LoadedApp, plan: Plan, state: RunState, late: LateRows) -> Certificate:
+def certificate_of(
+    app: LoadedApp, plan: Plan, state: RunState, late: LateRows, unread: Collection[str]
+) -> Certificate:
     """Put together what was measured in all the time that the run took."""
     steps, batches = committed(state.checkpoint)
     measured = totals(state.folder, steps)
@@ -231,7 +240,7 @@ def certificate_of(app: LoadedApp, plan: Plan, state: RunState, late: LateRows) 
         max_disorder_ms=measured.max_disorder_us / MS,
         dropped_late=sum(late.by_batch.values()),
         complete=steps == len(plan.steps),
-        sources=counted(plan, measured.rows, measured.left_out),
+        sources=counted(plan, measured.rows, measured.left_out, unread),
         offset_order_held=None if plan.order != "strict" else not measured.out_of_order,
         batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
         time_column=plan.time_column,

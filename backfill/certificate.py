@@ -33,6 +33,7 @@ class SourceCount:
     rows_at_most: int
     left_out: int = 0
     conditions: tuple[str, ...] = ()
+    is_unread: bool = False
 
     @property
     def rows_read(self) -> int:
@@ -41,8 +42,8 @@ class SourceCount:
 
     @property
     def as_planned(self) -> bool:
-        """Whether as many rows were read as there are."""
-        return self.rows_at_least <= self.rows_read <= self.rows_at_most
+        """Whether as many rows were read as there are, or none of a table that nobody uses."""
+        return self.is_unread or self.rows_at_least <= self.rows_read <= self.rows_at_most
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,8 @@ class Certificate:
 
 
 def _left_out(source: SourceCount) -> str:
+    if source.is_unread:
+        return " not read by the transform,"
     if not source.conditions:
         return ""
     return f" {source.left_out:,} left out (not {' AND '.join(source.conditions)}),"

@@ -16,7 +16,7 @@ from backfill.reading import read_step
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -135,9 +135,15 @@ class Delivery:
 
 
 def counted(
-    plan: Plan, rows: Mapping[str, int], left_out: Mapping[str, int] | None = None
+    plan: Plan,
+    rows: Mapping[str, int],
+    left_out: Mapping[str, int] | None = None,
+    unread: Collection[str] = (),
 ) -> tuple[SourceCount, ...]:
-    """Put what came of each source beside what the plan says there is."""
+    """Put what came of each source beside what the plan says there is.
+
+    Of the unread ones nothing was to come; where rows of them did, they count as any.
+    """
     return tuple(
         SourceCount(
             source.name,
@@ -148,6 +154,7 @@ def counted(
             source.rows,
             (left_out or {}).get(source.name, 0),
             tuple(map(str, source.conditions)),
+            is_unread=source.name in unread and not rows.get(source.name, 0),
         )
         for source in plan.sources
     )

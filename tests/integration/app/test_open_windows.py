@@ -1,4 +1,4 @@
-"""Windows that are open at the end of a replay: left, or closed with what they have."""
+"""What becomes of windows that are open at the end of a replay, and of a table that nobody uses."""
 
 from __future__ import annotations
 
@@ -144,6 +144,13 @@ def test_what_waits_for_a_partner_comes_alone_after_a_crash_before_the_end(
     assert closed.open_windows == "closed"
     assert closed.differences() == []
     assert sorted(str(one["id"]) for one in stage.results()) == sorted(map(str, range(1, 20, 2)))
+
+
+def test_a_table_that_the_transform_does_not_read_is_no_loss(stage: Stage) -> None:
+    done = stage.replay(stage.app("SELECT id FROM events"), close_windows=False)
+    assert (done.rows, done.differences()) == (20, [])
+    assert [one.is_unread for one in done.sources] == [False, True]
+    assert "0 rows, not read by the transform, by the plan 10" in done.to_text("nowhere")
 
 
 def test_it_is_refused_where_nothing_closes(
