@@ -177,7 +177,7 @@ def _read_no_more(result: DataFrame, plan: Plan, state: RunState) -> set[str]:
                 columns="all" if used.columns is None else ", ".join(sorted(used.columns)),
                 rows=" AND ".join(map(str, source.conditions)) or "all",
             )
-    state.keep_reads(columns_used(uses, plan.time_column))
+    state.keep_reads(columns_used(uses))
     unread = {source.name for source in plan.sources if source.name not in uses}
     for table in sorted(unread):
         log.warning("the transform does not read this table", table=table)

@@ -11,21 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-def is_blankable(field: pa.Field) -> bool:
-    """Whether a column can be left blank: one that may not be null needs a value that is none."""
-    return bool(field.nullable) or not pa.types.is_nested(field.type)
+def with_blanks(batch: pa.RecordBatch, whole: pa.Schema, read: Collection[str]) -> pa.RecordBatch:
+    """Return a batch with all columns of a schema, in its order; those not to be read are blank.
 
-
-def with_blanks(
-    batch: pa.RecordBatch, whole: pa.Schema, read: Collection[str] = ()
-) -> pa.RecordBatch:
-    """Return a batch with all columns of a schema, in its order; those it has not are blank.
-
-    Those that were to be read have to be there.
+    Those that were to be read have to be there. Others may be, for the sake of the replay.
     """
-    if batch.schema.names == whole.names:
+    if batch.schema.names == whole.names == list(read):
         return batch
-    held = {*batch.schema.names, *read}
+    held = set(read)
     columns = [
         batch.column(field.name) if field.name in held else _blank(field, batch.num_rows)
         for field in whole
@@ -34,8 +27,8 @@ def with_blanks(
 
 
 def to_read(used: Collection[str], whole: pa.Schema) -> tuple[str, ...]:
-    """Return which columns to read, in the order of the schema: those used, and no blank ones."""
-    return tuple(field.name for field in whole if field.name in used or not is_blankable(field))
+    """Return which columns to read, in the order of the schema."""
+    return tuple(field.name for field in whole if field.name in used)
 
 
 def _blank(field: pa.Field, rows: int) -> pa.Array:
@@ -46,6 +39,11 @@ def _blank(field: pa.Field, rows: int) -> pa.Array:
         return pa.repeat(pa.scalar("", pa.string()).cast(field.type), rows)
     if pa.types.is_boolean(field.type):
         return pa.repeat(pa.scalar(value=False), rows)
+    if pa.types.is_struct(field.type):
+        held = list(field.type)
+        return pa.StructArray.from_arrays([_blank(one, rows) for one in held], fields=held)
+    if pa.types.is_nested(field.type):
+        return pa.array([[]] * rows, field.type)
     if pa.types.is_decimal(field.type):
         return pa.repeat(pa.scalar(Decimal(0), field.type), rows)
     if pa.types.is_floating(field.type):

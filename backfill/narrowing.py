@@ -115,11 +115,13 @@ def conditions_of(uses: Mapping[str, Used]) -> dict[str, Sequence[Condition]]:
     return {table: used.conditions for table, used in uses.items()}
 
 
-def columns_used(uses: Mapping[str, Used], time_column: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns to read of each table that is not read as a whole."""
+def columns_used(uses: Mapping[str, Used]) -> dict[str, tuple[str, ...]]:
+    """Return the columns to read of each table that is not read as a whole.
+
+    Where rows are only counted there are none: the times alone will do.
+    """
     return {
-        # Where rows are only counted, the column of times will do.
-        table: tuple(sorted(used.columns)) or (time_column.partition(".")[0],)
+        table: tuple(sorted(used.columns))
         for table, used in uses.items()
         if used.columns is not None
     }
@@ -128,7 +130,7 @@ def columns_used(uses: Mapping[str, Used], time_column: str) -> dict[str, tuple[
 def narrowed(plan: Plan, workspace: Workspace, uses: Mapping[str, Used]) -> Iterator[Narrowed]:
     """Yield what a replay reads of each table that it reads in part."""
     tables = sources_of(workspace, plan)
-    for table, names in columns_used(uses, plan.time_column).items():
+    for table, names in columns_used(uses).items():
         source = tables[table]
         read = source.with_those_always_read(names)
         if len(read) == len(source.all_columns):

@@ -49,7 +49,10 @@ class Found(NamedTuple):
 
 
 class LakeSource:
-    """One table, pinned to a snapshot: the one given, or the one that it has now."""
+    """One table, pinned to a snapshot: the one given, or the one that it has now.
+
+    A thin one reads of the columns that every replay goes by no more than that takes.
+    """
 
     def __init__(  # noqa: PLR0913 - what is read of which table
         self,
@@ -64,6 +67,7 @@ class LakeSource:
         time_column: str = INGESTION_TS,
         scan: bool = False,
         conditions: Sequence[Condition] = (),
+        thin: bool = False,
     ) -> None:
         self.name = name
         self.conditions = tuple(conditions)
@@ -92,7 +96,8 @@ class LakeSource:
             scan=scan,
             conditions=self.conditions,
         )
-        self.columns = selected(name, self._schema, columns, time_column)
+        goes_by = [time_column, *([REGION] if regions else [])] if thin else None
+        self.columns = selected(name, self._schema, columns, time_column, goes_by)
 
     @property
     def schema_id(self) -> int:
@@ -277,14 +282,25 @@ class LakeSource:
         )
 
 
-def selected(table: str, schema: Schema, columns: Sequence[str], time_column: str) -> Schema:
-    """Return the columns that are asked for, none for all, and those that every replay goes by."""
+def selected(
+    table: str,
+    schema: Schema,
+    columns: Sequence[str],
+    time_column: str,
+    goes_by: Sequence[str] | None = None,
+) -> Schema:
+    """Return the columns that are asked for, none for all, and those that every replay goes by.
+
+    Those are `__metadata__` and the column of times as a whole, where it is not said which.
+    """
     known = [field.name for field in schema.fields]
     unknown = [name for name in columns if name not in known]
     if unknown:
         raise UsageError(
             f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
         )
+    if goes_by is not None:
+        return schema.select(*columns, *goes_by)
     if not columns:
         return schema
     return schema.select(*columns, *_always_read(schema, time_column))

@@ -168,6 +168,8 @@ class StepReader(DataSourceStreamReader):
         if promised is not None and partition.columns is not None:
             read = to_read(partition.columns, promised)
             options = {**options, "columns": ",".join(read)}
+            if not partition.ranges:
+                options["thin"] = "yes"
         source = open_source(options)
         settle()
         meter = TaskMeter(source.name, source.time_column, offsets=bool(partition.ranges))
@@ -272,4 +274,5 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         columns=columns,
         time_column=plan.time_column,
         conditions=pinned[table].conditions,
+        thin="thin" in named,
     )

@@ -90,6 +90,16 @@ class Replay:
         for step in self.plan.steps:
             yield ReplayStep(step, sources)
 
+    def read_no_more_than(self, result: DataFrame, run_id: str) -> None:
+        """Read no more columns than a result over this run's streams uses, as Spark plans it.
+
+        To be called before the query is started; an application's replay does it by itself.
+        """
+        from backfill.narrowing import columns_used  # noqa: PLC0415 - a walk needs no Spark
+        from backfill.used import used_of  # noqa: PLC0415 - as above
+
+        state_of(self.workspace, run_id).keep_reads(columns_used(used_of(result)))
+
     def streams(  # noqa: PLR0913 - what a query may need to know of its tables
         self,
         spark: SparkSession,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.types import IcebergType
 
     from backfill.conditions import Condition
     from backfill.lanes import LaneFilter
@@ -98,7 +99,7 @@ class TableReader:
                 others = [group for group in groups if group not in kept]
                 left_out.rows += self._count(unit, opened, others, lanes)
                 names = [field.name for field in wanted.fields]
-                for batch in self._plain_rows(unit, opened, kept, names):
+                for batch in self._plain_rows(unit, opened, kept, self._leaves(wanted)):
                     yield batch.select(names)
                 return
         self._refuse_lost_nulls(wanted)
@@ -199,6 +200,19 @@ class TableReader:
         asked = StructType(*(field for field in table.fields if field.name in names))
         return same_columns(kept, asked)
 
+    def _leaves(self, wanted: Schema) -> list[str]:
+        """Return what is wanted as Parquet names it: columns, and what lies in structs in part."""
+        table = self.table.schema()
+        return [
+            path
+            for field in wanted.fields
+            for path in (
+                [field.name]
+                if field.field_type == table.find_type(field.name)
+                else _inside(field.name, field.field_type)
+            )
+        ]
+
     def _plain_rows(
         self, unit: Unit, opened: pq.ParquetFile, groups: list[int], names: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
@@ -240,6 +254,14 @@ class TableReader:
                 f" and lists or maps of records ({', '.join(held)}), which cannot be read exactly",
                 "compact the table first, so that its files are the table's as they stand",
             )
+
+
+def _inside(path: str, kind: IcebergType) -> Iterator[str]:
+    if not isinstance(kind, StructType):
+        yield path
+        return
+    for field in kind.fields:
+        yield from _inside(f"{path}.{field.name}", field.field_type)
 
 
 def _those(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:

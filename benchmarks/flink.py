@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import Command
 from headrace.config.load import load_workspace
+from headrace.contract import INGESTION_TS
 from headrace.errors import Terminal
 from headrace.jars.cache import ensure_all
 from headrace.jars.lock import parse
@@ -46,7 +47,7 @@ def flink_command(arena: Arena, folder: Path, workspace: Path, job: Job) -> Comm
         "tables": ",".join(name.partition(".")[2] for name in job.tables),
         "uri": held["uri"].replace("sqlite:///", "jdbc:sqlite:"),
         "warehouse": held["warehouse"],
-        "columns": ",".join([*job.columns, "__metadata__"] if job.columns else []),
+        "columns": ",".join([*job.columns, INGESTION_TS] if job.columns else []),
         "ordered_by": ORDERED_BY,
         "drift_s": "" if job.drift_s is None else str(job.drift_s),
     }

@@ -12,15 +12,19 @@ from benchmarks.peers.spark_replay import FILES_PER_BATCH, SPLIT_BYTES
 from benchmarks.peers.spark_script import run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
 
 def replay(spark: SparkSession, settings: dict[str, Any]) -> None:
     """Read the tables to their end, several as a union; print how many rows that were."""
     streams = _replayed(spark, settings) if settings["order"] else _streamed(spark, settings)
-    rows = reduce(lambda one, other: one.unionAll(other), streams)
     query = (
-        rows.writeStream.format("noop").option("checkpointLocation", settings["checkpoint"]).start()
+        _together(streams)
+        .writeStream.format("noop")
+        .option("checkpointLocation", settings["checkpoint"])
+        .start()
     )
     query.processAllAvailable()
     query.stop()
@@ -34,9 +38,7 @@ def _streamed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
         .option("streaming-max-files-per-micro-batch", FILES_PER_BATCH)
         .option("split-size", SPLIT_BYTES)
     )
-    columns = settings["columns"]
-    chosen = [*columns, "__metadata__"] if columns else ["*"]
-    return [reader.load(table).select(*chosen) for table in settings["tables"]]
+    return [_chosen(reader.load(table), settings) for table in settings["tables"]]
 
 
 def _replayed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
@@ -48,8 +50,19 @@ def _replayed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
         max_misalignment=settings["threshold"],
         workspace=Path(settings["workspace"]),
     )
-    columns = dict.fromkeys(settings["tables"], settings["columns"])
-    return list(made.streams(spark, settings["run"], columns=columns).values())
+    streams = made.streams(spark, settings["run"])
+    chosen = [_chosen(stream, settings) for stream in streams.values()]
+    # As for an application: what its query does not use is not read.
+    made.read_no_more_than(_together(chosen), settings["run"])
+    return chosen
+
+
+def _chosen(frame: DataFrame, settings: dict[str, Any]) -> DataFrame:
+    return frame.select(*(settings["columns"] or ["*"]))
+
+
+def _together(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from headrace.jars.cache import ensure
 from headrace.java import java
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
     from types import TracebackType
 
@@ -159,7 +160,9 @@ class Broker:
             if is_taken(port):
                 raise PortInUse(port)
         classpath = os.pathsep.join(str(jar) for jar in ensure("broker"))
-        files = broker_files.write(self._dir, ports, free_port(), self._options.partitions)
+        files = broker_files.write(
+            self._dir, ports, free_port(besides=ports), self._options.partitions
+        )
         if not files.formatted:
             self._format(classpath, files)
         self.log_file.unlink(missing_ok=True)
@@ -200,12 +203,15 @@ class Broker:
             raise BrokerFailed(f"did not answer within {READY_LIMIT_S:.0f} s", self.log_file)
 
 
-def free_port() -> int:
-    """Return a port that nothing listens on just now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_port(besides: Collection[int] = ()) -> int:
+    """Return a port that nothing listens on just now, and none of those that are spoken for."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            port: int = probe.getsockname()[1]
+        # The kernel may well give the one again that it has just got back.
+        if port not in besides:
+            return port
 
 
 def is_taken(port: int) -> bool:

@@ -26,7 +26,8 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
     assert spec is not None
     assert spec.origin is not None
     home = Path(spec.origin).parent
-    port, page = free_port(), free_port()
+    port = free_port()
+    page = free_port(besides=[port])
     url = f"spark://127.0.0.1:{port}"
     spark_class = [str(home / "bin" / "spark-class")]
     environment = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m"}
@@ -34,7 +35,14 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
     at = ["--port", str(port), "--webui-port", str(page)]
     commands = {"master": [*spark_class, f"{PACKAGE}.master.Master", *here, *at]}
     for number in range(workers):
-        of = ["--cores", "1", "--memory", "1g", "--webui-port", str(free_port())]
+        of = [
+            "--cores",
+            "1",
+            "--memory",
+            "1g",
+            "--webui-port",
+            str(free_port(besides=[port, page])),
+        ]
         of += ["--work-dir", str(folder / f"work-{number}"), url]
         commands[f"worker-{number}"] = [*spark_class, f"{PACKAGE}.worker.Worker", *here, *of]
     started = {

@@ -21,7 +21,6 @@ from backfill.period import parse_period
 from backfill.source import LakeSource
 from backfill.spark_source import NAME, ReplaySource, spark_schema
 from backfill.used import used_of
-from headrace.contract import INGESTION_TS
 from headrace.schema.arrow import for_spark
 from tests.integration.backfill.lake_tables import Stored, make_table
 
@@ -96,7 +95,11 @@ class Shaped:
     def read(self, source: LakeSource, columns: tuple[str, ...] | None) -> DataFrame:
         """Read a table as a task of a replay reads it, as a batch."""
         given = [
-            with_blanks(batch.cast(for_spark(batch.schema)), self.promised, columns or ())
+            with_blanks(
+                batch.cast(for_spark(batch.schema)),
+                self.promised,
+                self.promised.names if columns is None else columns,
+            )
             for unit in source.files().units
             for batch in source.rows(unit)
         ]
@@ -109,12 +112,18 @@ class Shaped:
         )
 
     def narrowed(self, used: Used) -> DataFrame:
-        names = columns_used({self.table: used}, INGESTION_TS).get(self.table)
+        names = columns_used({self.table: used}).get(self.table)
         read = None if names is None else to_read(names, self.promised)
         schema = LakeSource(self.workspace, self.table, PERIOD, ()).columns
         known = [one for one in used.conditions if is_known(one, schema)]
         given = LakeSource(
-            self.workspace, self.table, PERIOD, (), columns=read or (), conditions=known
+            self.workspace,
+            self.table,
+            PERIOD,
+            (),
+            columns=read or (),
+            conditions=known,
+            thin=read is not None,
         )
         return self.read(given, read)
 

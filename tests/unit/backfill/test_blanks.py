@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from backfill.blanks import is_blankable, to_read, with_blanks
+from backfill.blanks import with_blanks
 
 KEY = pa.field("k", pa.int64())
 TYPES = [
@@ -36,13 +36,19 @@ def test_every_plain_type_has_a_blank(kind: pa.DataType, *, nullable: bool) -> N
 
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
-def test_what_is_made_of_others_is_blank_where_it_may_be_null_and_read_where_not(
-    kind: pa.DataType,
-) -> None:
-    may, may_not = (pa.field("unused", kind, nullable=nullable) for nullable in (True, False))
-    assert with_blanks(batch_of(2), pa.schema([KEY, may])).column("unused").null_count == 2
-    assert not is_blankable(may_not)
-    assert to_read(["k"], pa.schema([may_not, KEY])) == ("unused", "k")
+@pytest.mark.parametrize("nullable", [True, False])
+def test_what_is_made_of_others_has_one_too(kind: pa.DataType, *, nullable: bool) -> None:
+    whole = pa.schema([KEY, pa.field("unused", kind, nullable=nullable)])
+    given = with_blanks(batch_of(2), whole, ["k"])
+    assert given.column("unused").null_count == (2 if nullable else 0)
+    assert given.column("unused").type == kind
+    given.validate(full=True)
+
+
+def test_what_was_read_for_the_replay_alone_is_blank() -> None:
+    held = pa.record_batch({"k": [7], "at": [9]})
+    assert with_blanks(held, held.schema, ["k"]).to_pydict() == {"k": [7], "at": [None]}
+    assert with_blanks(held, held.schema, ["k", "at"]) is held
 
 
 def test_a_column_that_was_to_be_read_is_never_blank() -> None:
@@ -56,4 +62,4 @@ def test_columns_that_nobody_was_promised_are_left_out() -> None:
     assert with_blanks(held, pa.schema([KEY]), ["k"]).to_pydict() == {"k": [7]}
     # As many columns, and not the same ones.
     whole = pa.schema([KEY, pa.field("gone", pa.int64())])
-    assert with_blanks(held, whole).to_pydict() == {"k": [7], "gone": [None]}
+    assert with_blanks(held, whole, ["k"]).to_pydict() == {"k": [7], "gone": [None]}
