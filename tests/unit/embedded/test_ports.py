@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+from typing import TYPE_CHECKING
 
-import pytest
-
-from headrace.embedded import broker
 from headrace.embedded.broker import free_port
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Given(socket.socket):
@@ -23,6 +24,6 @@ class Given(socket.socket):
 
 
 def test_a_port_that_is_spoken_for_is_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(broker.socket, "socket", Given)
+    monkeypatch.setattr(socket, "socket", Given)
     first = free_port()
     assert free_port(besides=[first]) == 40_002
