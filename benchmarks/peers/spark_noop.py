@@ -50,7 +50,8 @@ def _replayed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
         max_misalignment=settings["threshold"],
         workspace=Path(settings["workspace"]),
     )
-    streams = made.streams(spark, settings["run"])
+    columns = dict.fromkeys(settings["tables"], settings["columns"])
+    streams = made.streams(spark, settings["run"], columns=columns)
     chosen = [_chosen(stream, settings) for stream in streams.values()]
     # As for an application: what its query does not use is not read.
     made.read_no_more_than(_together(chosen), settings["run"])
