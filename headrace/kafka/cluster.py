@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import (
@@ -52,6 +53,8 @@ class KafkaCluster:
         self.name = cluster.name
         self._cluster = cluster
         self._admin = AdminClient(quiet(cluster.client_properties()))
+        # OpenSSL's own end, in the client, stumbles over threads that still run by then.
+        weakref.finalize(self, self._admin.__exit__, None, None, None)
 
     def topics(self) -> dict[str, int]:
         """Return all topics with their number of partitions."""

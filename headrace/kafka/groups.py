@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -26,6 +27,8 @@ class GroupPlace:
         self._consumer = Consumer(
             {**quiet(cluster.client_properties()), "group.id": group, "enable.auto.commit": False}
         )
+        # OpenSSL's own end, in the client, stumbles over threads that still run by then.
+        self._end = weakref.finalize(self, self._consumer.close)
 
     def commit(self, topic: str, nexts: Mapping[int, int]) -> None:
         """Commit the next offset of each partition."""
@@ -38,7 +41,7 @@ class GroupPlace:
 
     def close(self) -> None:
         """Let go of the connection."""
-        self._consumer.close()
+        self._end()
 
 
 class ShownPlace:
