@@ -12,6 +12,7 @@ from headrace.application.live_source import LiveReader
 from headrace.config.hygiene import Hygiene
 from headrace.config.workspace import Cluster
 from headrace.errors import ClusterUnreachable, Terminal
+from headrace.kafka.groups import ShownPlace
 from headrace.records.raw import RAW_SCHEMA
 from headrace.records.values import Values
 
@@ -41,6 +42,8 @@ class Reader(LiveReader):
 def asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_source, "ASK_EVERY_S", 0.0)
     monkeypatch.setattr(live_source, "MOST_RECORDS", 10)
+    # There is no cluster to tell; to try takes the client a quarter of a minute.
+    monkeypatch.setattr(ShownPlace, "show", lambda *_: None)
 
 
 @pytest.mark.parametrize(("starting", "begin", "first"), [("earliest", 5, 15), ("latest", 40, 40)])

@@ -17,6 +17,7 @@ from headrace.application.live_plan import LivePlan
 from headrace.application.live_source import LiveReader
 from headrace.config.hygiene import Hygiene
 from headrace.config.workspace import Cluster
+from headrace.kafka.groups import ShownPlace
 from headrace.records.raw import RAW_SCHEMA
 from headrace.records.values import Values
 from stream_app.hybrid_source import HybridReader
@@ -56,7 +57,11 @@ def test_every_source_takes_what_either_spark_gives(reader: type[DataSourceStrea
     asked.bind(None, {}, LIMIT)
 
 
-def test_a_hybrid_source_goes_by_the_start_that_it_is_given(tmp_path: Path) -> None:
+def test_a_hybrid_source_goes_by_the_start_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # There is no cluster to tell; to try takes the client a quarter of a minute.
+    monkeypatch.setattr(ShownPlace, "show", lambda *_: None)
     told, untold = hybrid(tmp_path), hybrid(tmp_path)
     at: dict[str, Any] = told.initialOffset()
     ends = []
