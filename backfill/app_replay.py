@@ -14,7 +14,7 @@ import structlog
 from backfill import tags
 from backfill.app_progress import Replaying
 from backfill.asked import bounds_of, tables_of
-from backfill.certificate import Certificate, LookupUsed
+from backfill.certificate import AppUsed, Certificate, LookupUsed
 from backfill.closing import let_all_windows_end
 from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
 from backfill.lookups.frames import lookups_of_a_replay
@@ -247,6 +247,8 @@ def certificate_of(
         ahead=measured.ahead,
         lookups=LookupUsed.of(plan.lookups),
         open_windows=_open_windows(app, plan),
+        regions=plan.regions,
+        app=AppUsed.of(app.config.name, app.path),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from backfill.lookups.planned import PlannedLookup
 
@@ -71,6 +73,20 @@ class LookupUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class AppUsed:
+    """The application that was replayed, and the file that it was read from, to the byte."""
+
+    name: str
+    file: str
+    sha256: str
+
+    @classmethod
+    def of(cls, name: str, path: Path) -> AppUsed:
+        """Return what was run."""
+        return cls(name, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """The measured facts. `threshold_ms` is null where no bound was asked for.
 
@@ -94,6 +110,8 @@ class Certificate:
     ahead: int = 0
     lookups: tuple[LookupUsed, ...] = ()
     open_windows: Literal["left", "closed"] | None = None
+    regions: tuple[str, ...] = ()
+    app: AppUsed | None = None
 
     @property
     def bound_held(self) -> bool:
@@ -142,6 +160,8 @@ class Certificate:
             "batches_unmeasured": self.batches_unmeasured,
             "ahead": self.ahead,
             "period": self.period,
+            "regions": self.regions,
+            "app": None if self.app is None else asdict(self.app),
             "time_column": self.time_column,
             "sources": [
                 asdict(source) | {"as_planned": source.as_planned} for source in self.sources
@@ -159,7 +179,7 @@ class Certificate:
         bound = "" if self.threshold_ms is None else f" of {self.threshold_ms / 1000:g} s allowed"
         lines = [
             f"{self.rows:,} rows in {self.steps:,} {steps} → {place}",
-            f"  period {self.period}, order {self.order}",
+            f"  period {self.period}, order {self.order}{_regions(self.regions)}",
             (
                 f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"
                 f" dropped as late {self.dropped_late}"
@@ -176,6 +196,10 @@ class Certificate:
         ]
         lines += [f"  {lookup.to_text()}" for lookup in self.lookups]
         return "\n".join([*lines, *(f"  DIFFERS: {one}" for one in self.differences())])
+
+
+def _regions(regions: Sequence[str]) -> str:
+    return f", regions {', '.join(regions)}" if regions else ""
 
 
 def _left_out(source: SourceCount) -> str:

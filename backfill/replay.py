@@ -109,6 +109,7 @@ class Delivery:
             sources=counted(plan, position.rows),
             offset_order_held=None if plan.order != "strict" else not position.out_of_order,
             time_column=plan.time_column,
+            regions=plan.regions,
         )
 
     def _advance(self, step: Step, counts: Counter[str]) -> None:
