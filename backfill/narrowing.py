@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from backfill.iceberg_bounds import kind_of
 from backfill.lookups.frames import lookups_to_look_at
 from backfill.request import sources_of
-from backfill.source import selected
+from backfill.selection import selected
 from headrace.application.select import of_the_past
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.iceberg.catalog import load_table

@@ -14,11 +14,12 @@ from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
 from backfill.listing import Listed, has_deletes, listed, time_bound
+from backfill.selection import always_read, selected
 from backfill.strict import cell_us
 from backfill.table_reader import LeftOut, TableReader
 from backfill.units import RowGroup, Unit
-from headrace.contract import INGESTION_TS, METADATA, OFFSET, PARTITION, REGION, TOPIC
-from headrace.errors import Terminal, UsageError
+from headrace.contract import INGESTION_TS, OFFSET, PARTITION, REGION, TOPIC
+from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class LakeSource:
 
     def with_those_always_read(self, columns: Iterable[str]) -> set[str]:
         """Return columns and those that every replay goes by."""
-        return {*columns, *_always_read(self._schema, self.time_column)}
+        return {*columns, *always_read(self._schema, self.time_column)}
 
     def bytes_by_column(self, path: str) -> dict[str, int]:
         """Return how many bytes each column takes in a data file, by its footer."""
@@ -280,35 +281,6 @@ class LakeSource:
             f"name its column of times by --time-column: {', '.join(times) or 'it has none'}"
             " (where a live run follows it, by follow.time_column)"
         )
-
-
-def selected(
-    table: str,
-    schema: Schema,
-    columns: Sequence[str],
-    time_column: str,
-    goes_by: Sequence[str] | None = None,
-) -> Schema:
-    """Return the columns that are asked for, none for all, and those that every replay goes by.
-
-    Those are `__metadata__` and the column of times as a whole, where it is not said which.
-    """
-    known = [field.name for field in schema.fields]
-    unknown = [name for name in columns if name not in known]
-    if unknown:
-        raise UsageError(
-            f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
-        )
-    if goes_by is not None:
-        return schema.select(*columns, *goes_by)
-    if not columns:
-        return schema
-    return schema.select(*columns, *_always_read(schema, time_column))
-
-
-def _always_read(schema: Schema, time_column: str) -> set[str]:
-    goes_by = {METADATA, time_column.partition(".")[0]}
-    return goes_by & {field.name for field in schema.fields}
 
 
 def _by_task(task: FileScanTask, field_id: int, others: Sequence[int]) -> Listed:

@@ -1,0 +1,43 @@
+"""Which columns of a table a replay reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.contract import METADATA
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.schema import Schema
+
+
+def selected(
+    table: str,
+    schema: Schema,
+    columns: Sequence[str],
+    time_column: str,
+    goes_by: Sequence[str] | None = None,
+) -> Schema:
+    """Return the columns that are asked for, none for all, and those that every replay goes by.
+
+    Those are `__metadata__` and the column of times as a whole, where it is not said which.
+    """
+    known = [field.name for field in schema.fields]
+    unknown = [name for name in columns if name not in known]
+    if unknown:
+        raise UsageError(
+            f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
+        )
+    if goes_by is not None:
+        return schema.select(*columns, *goes_by)
+    if not columns:
+        return schema
+    return schema.select(*columns, *always_read(schema, time_column))
+
+
+def always_read(schema: Schema, time_column: str) -> set[str]:
+    """Return the columns that every replay goes by, as far as the table has them."""
+    goes_by = {METADATA, time_column.partition(".")[0]}
+    return goes_by & {field.name for field in schema.fields}
