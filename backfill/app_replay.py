@@ -21,7 +21,6 @@ from backfill.lookups.frames import lookups_of_a_replay
 from backfill.lookups.held import hold_lookups, release_lookups
 from backfill.measured import totals
 from backfill.narrowing import columns_used, conditions_of, declared_of, used_by
-from backfill.pace import Rate
 from backfill.query_log import committed
 from backfill.replay import MS, counted
 from backfill.request import (
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from backfill.pace import Rate
     from backfill.plan import Plan
     from backfill.request import Request
     from backfill.state import RunState
@@ -64,6 +64,7 @@ class AppRun:
     app: LoadedApp
     workspace: Workspace
     run_id: str
+    rate: Rate | Literal["auto"] | None = None
 
 
 def replay_app(
@@ -86,7 +87,7 @@ def replay_app(
                 if committed(state.checkpoint).steps != plan.steps_with_records:
                     break
                 let_all_windows_end(state.checkpoint)
-            query, unread = _started(run, request, plan, spark, state, until)
+            query, unread = _started(run, plan, spark, state, until)
             with late.followed(query):
                 finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
         certificate = certificate_of(run.app, plan, state, late, unread)
@@ -122,21 +123,15 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
     return plan
 
 
-def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
-    run: AppRun,
-    request: Request | None,
-    plan: Plan,
-    spark: SparkSession,
-    state: RunState,
-    until: int,
+def _started(
+    run: AppRun, plan: Plan, spark: SparkSession, state: RunState, until: int
 ) -> tuple[StreamingQuery, set[str]]:
     app, tables = run.app, tables_of(run.app)
-    rate = None if request is None else request.rate
     streams = Replay.by(run.workspace, plan).streams(
         spark,
         run.run_id,
         columns=declared_of(app),
-        rows_per_s=rate.per_s if isinstance(rate, Rate) else None,
+        rate=run.rate,
         ahead=bounds_of(app),
         until=until,
     )
@@ -151,6 +146,8 @@ def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
     result = result_of(app, Sources(spark, marked), run.workspace.root)
     require_staging(spark, record, committed(checkpoint).steps)
     unread = _read_no_more(result, plan, state)
+    for first in [one.name for one in plan.sources if one.name not in unread][:1]:
+        state.keep_who_sets_the_pace(first)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
     return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False), unread
 

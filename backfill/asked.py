@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from backfill.pace import Rate, parse_rate
+from backfill.pace import parse_rate
 from backfill.period import Period, parse_period
 from backfill.request import Request
 from headrace.application.select import of_the_past
@@ -59,15 +59,6 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
     period = _widened(asked, app, emitted)
     regions = (region.strip() for region in asked["regions"].split(","))
     rate = parse_rate(asked["rate_limit"])
-    if (
-        app is not None
-        and rate is not None
-        and not (isinstance(rate, Rate) and rate.unit == "rows")
-    ):
-        raise UsageError(
-            f"--rate-limit {asked['rate_limit']}: the rate of an application is in rows a second",
-            "for example 5000; one batch waits for the other anyhow when its sink slows",
-        )
     return app, Request(
         tables=tables,
         period=period,

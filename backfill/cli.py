@@ -31,8 +31,8 @@ def table_options(function: F) -> F:
         click.option(
             "--rate-limit",
             metavar="N|SIZE|auto",
-            help="At most so many rows a second (5000), or bytes (10MiB); auto: as many as the"
-            " target takes without slowing down.",
+            help="At most so many rows a second (5000), or bytes (10MiB; of an application's tables as"
+            " they are stored); auto: as many as the target takes without slowing down.",
         ),
         click.option(
             "--order",
@@ -101,7 +101,7 @@ def table_options(function: F) -> F:
 @click.option(
     "--picture",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw what each step holds into this file (SVG).",
+    help="Draw what each step holds into this file: NAME.svg or NAME.png.",
 )
 @output_option
 @workspace_option
@@ -119,17 +119,18 @@ def plan(
     from backfill import plan_report
     from backfill.asked import understood
     from backfill.commands import planned
-    from backfill.picture import as_svg
+    from backfill.picture import draw, drawable
     from backfill.speeds import speeds_for
     from headrace.config.load import load_workspace
     from headrace.log import configure_logging
 
     configure_logging()
     workspace = load_workspace(workspace_dir)
+    place = None if picture is None else drawable(picture)
     app, request = understood(asked, workspace)
     made, parts = planned(workspace, app, request)
-    if picture is not None:
-        picture.write_text(as_svg(made), encoding="utf-8")
+    if place is not None:
+        draw(made, place)
     report = plan_report.as_json if as_json else plan_report.as_text
     known = speeds_for(workspace.state_dir / "backfill", None if app is None else app.config.name)
     click.echo(report(made, known, parts))

@@ -25,9 +25,11 @@ from headrace.signals import Drain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from backfill.certificate import Certificate
     from backfill.narrowing import Narrowed
+    from backfill.pace import Rate
     from backfill.plan import Plan
     from backfill.replay import Target
     from backfill.request import Request
@@ -78,9 +80,11 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         key = record.key
     if record is None:
         _refuse_existing(state_of(workspace, run_id))
+    # Its rate is not part of a run: it may go on faster, or slower.
+    rate = parse_rate(wish.asked["rate_limit"])
     with Drain() as drain, _told_how_to_go_on(workspace, run_id):
         if app is not None:
-            return _with_rows(request, _application(workspace, app, request, run_id, drain))
+            return _with_rows(request, _application(workspace, app, request, run_id, rate, drain))
         if to is None:
             raise UsageError(
                 "--table needs to know where the records go",
@@ -88,7 +92,7 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
             )
         run = Run(run_id, record is not None, key)
         target = _target(workspace, to, run)
-        pace = Pace(parse_rate(wish.asked["rate_limit"]), wait=drain.wait)
+        pace = Pace(rate, wait=drain.wait)
         return _with_rows(request, _tables(workspace, request, run, target, drain, pace))
 
 
@@ -197,16 +201,21 @@ def _tables(  # noqa: PLR0913, PLR0917 - a delivery is of these
     return Replayed(run.run_id, target.place, certificate)
 
 
-def _application(
-    workspace: Workspace, app: LoadedApp, request: Request | None, run_id: str, drain: Drain
+def _application(  # noqa: PLR0913, PLR0917 - an application is run with these
+    workspace: Workspace,
+    app: LoadedApp,
+    request: Request | None,
+    run_id: str,
+    rate: Rate | Literal["auto"] | None,
+    drain: Drain,
 ) -> Replayed:
     from backfill.app_replay import AppRun, replay_app  # noqa: PLC0415 - Spark is loaded when needed
     from headrace.spark import session  # noqa: PLC0415 - as above
 
     with session(workspace, f"backfill-{app.config.name}") as spark:
         began_s = time.monotonic()
-        certificate = replay_app(AppRun(app, workspace, run_id), request, spark, drain)
-    if request is not None and request.rate is None and certificate.complete:
+        certificate = replay_app(AppRun(app, workspace, run_id, rate), request, spark, drain)
+    if request is not None and rate is None and certificate.complete:
         kind, passed_s = app_kind(app.config.name), time.monotonic() - began_s
         remember(workspace.state_dir / "backfill", kind, certificate.rows_read, passed_s)
     return Replayed(run_id, _sink_of(workspace, run_id, certificate), certificate)

@@ -39,6 +39,14 @@ class Rate:
     per_s: float
     unit: Unit
 
+    def __str__(self) -> str:
+        """Write it as `parse_rate` reads it."""
+        return f"{self.per_s:f}" if self.unit == "rows" else f"{int(self.per_s)}B"
+
+    def of(self, rows: int, size_bytes: float) -> float:
+        """Return how much of what it counts rows of that size are."""
+        return rows if self.unit == "rows" else size_bytes
+
 
 class TokenBucket:
     """Lets through what a rate allows: nothing is saved up for longer than a second."""
@@ -62,11 +70,13 @@ class Adaptive:
     def __init__(self) -> None:
         self.per_s: float | None = None
         self._best_s: float | None = None
+        self._usual_rows = LOOKED_AT_ROWS
 
     def took(self, rows: int, seconds: float) -> float | None:
         """Learn how long rows took; returns the rate from now on, None for no limit."""
-        if rows < LOOKED_AT_ROWS // 2:
-            # What an acknowledgement costs by itself would be taken for slowness.
+        self._usual_rows = max(self._usual_rows, rows)
+        if rows < self._usual_rows // 2:
+            # What an acknowledgement, or a batch, costs by itself would be taken for slowness.
             return self.per_s
         each_s = max(seconds, 1e-9) / max(1, rows)
         best_s = min(each_s, each_s if self._best_s is None else self._best_s * FORGOTTEN)
@@ -81,6 +91,35 @@ class Adaptive:
         return self.per_s
 
 
+class Limit:
+    """How long each piece has to wait for a rate: a fixed one, or one found as they are taken."""
+
+    def __init__(self, rate: Rate | Literal["auto"], clock: Callable[[], float]) -> None:
+        # What is found is in rows.
+        self._counts = rate if isinstance(rate, Rate) else Rate(1, "rows")
+        self._clock = clock
+        self._adaptive = None if isinstance(rate, Rate) else Adaptive()
+        self._bucket = TokenBucket(rate.per_s, clock()) if isinstance(rate, Rate) else None
+
+    def wait_s(self, rows: int, size_bytes: float) -> float:
+        """Return how long to wait before rows of that size may go."""
+        if self._bucket is None:
+            return 0.0
+        return self._bucket.take(self._counts.of(rows, size_bytes), self._clock())
+
+    def took(self, rows: int, seconds: float) -> None:
+        """Learn how long rows took, where that decides on the rate."""
+        if self._adaptive is None:
+            return
+        per_s = self._adaptive.took(rows, seconds)
+        if per_s is None:
+            self._bucket = None
+        elif self._bucket is None:
+            self._bucket = TokenBucket(per_s, self._clock())
+        else:
+            self._bucket.per_s = per_s
+
+
 class Pace:
     """Cuts what is to be sent into pieces, and waits before each as long as the rate asks."""
 
@@ -93,8 +132,7 @@ class Pace:
         self._rate = rate
         self._clock = clock
         self._wait = wait or _sleep
-        self._adaptive = Adaptive() if rate == "auto" else None
-        self._bucket = TokenBucket(rate.per_s, clock()) if isinstance(rate, Rate) else None
+        self._limit = None if rate is None else Limit(rate, clock)
 
     @property
     def limited(self) -> bool:
@@ -104,7 +142,7 @@ class Pace:
     @property
     def looks_at_target(self) -> bool:
         """Whether each piece is to have arrived before the next: how long that took is measured."""
-        return self._adaptive is not None
+        return self._rate == "auto"
 
     def pieces(self, rows: int, size_bytes: int) -> Iterator[tuple[int, int]]:
         """Yield half-open spans of rows, each when it may go."""
@@ -114,8 +152,8 @@ class Pace:
             self._pause(end - start, size_bytes * (end - start) / rows)
             began_s = self._clock()
             yield start, end
-            if self._adaptive is not None:
-                self._adapt(self._adaptive, end - start, self._clock() - began_s)
+            if self._limit is not None:
+                self._limit.took(end - start, self._clock() - began_s)
 
     def _most(self, rows: int, size_bytes: int) -> int:
         if self._rate is None:
@@ -128,21 +166,33 @@ class Pace:
         return max(1, int(of_rows))
 
     def _pause(self, rows: int, size_bytes: float) -> None:
-        if self._bucket is None:
-            return
-        by_rows = not isinstance(self._rate, Rate) or self._rate.unit == "rows"
-        wait_s = self._bucket.take(rows if by_rows else size_bytes, self._clock())
+        wait_s = 0.0 if self._limit is None else self._limit.wait_s(rows, size_bytes)
         if wait_s > 0 and self._wait(wait_s):
             raise Drained
 
-    def _adapt(self, adaptive: Adaptive, rows: int, seconds: float) -> None:
-        per_s = adaptive.took(rows, seconds)
-        if per_s is None:
-            self._bucket = None
-        elif self._bucket is None:
-            self._bucket = TokenBucket(per_s, self._clock())
-        else:
-            self._bucket.per_s = per_s
+
+class StepPace:
+    """Lets a query wait before each of its steps; a step is done when the next is asked for."""
+
+    def __init__(
+        self,
+        rate: Rate | Literal["auto"],
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._limit = Limit(rate, clock)
+        self._clock = clock
+        self._wait = wait
+        self._let_go: tuple[int, float] | None = None
+
+    def before(self, rows: int, size_bytes: int) -> None:
+        """Wait until a step may go."""
+        if self._let_go is not None:
+            done, at_s = self._let_go
+            self._limit.took(done, self._clock() - at_s)
+        if (wait_s := self._limit.wait_s(rows, size_bytes)) > 0:
+            self._wait(wait_s)
+        self._let_go = rows, self._clock()
 
 
 def parse_rate(text: str | None) -> Rate | Literal["auto"] | None:

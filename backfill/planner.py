@@ -46,6 +46,11 @@ class Step:
         """How many rows the step holds, by metadata."""
         return sum(unit.rows for unit in self.units)
 
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its units take in their files."""
+        return sum(unit.size_bytes for unit in self.units)
+
 
 class TooWide(Terminal):
     """A unit that no step can hold: it should have been cut."""

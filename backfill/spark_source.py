@@ -18,11 +18,11 @@ from pyspark.sql.types import StructType
 
 from backfill.blanks import to_read, with_blanks
 from backfill.measured import TaskMeter, file_of
-from backfill.pace import TokenBucket
+from backfill.pace import StepPace, parse_rate
 from backfill.plan import read_head, read_plan
 from backfill.reading import read_in_order
 from backfill.source import LakeSource
-from backfill.state import reads_beside
+from backfill.state import pace_set_beside, reads_beside
 from headrace.config.load import load_workspace
 from headrace.errors import UsageError
 from headrace.python_workers import settle
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
     from backfill.plan import Plan
+    from backfill.planner import Step
     from backfill.units import OffsetRange, Unit
 
 NAME = "headrace"
@@ -51,7 +52,7 @@ class ReplaySource(DataSource):
     """`spark.readStream.format("headrace")`, with the options `workspace`, `plan` and `table`.
 
     `columns` names the columns to read, with commas; Spark pushes none into a streaming read.
-    `rows_per_s` is how fast the whole plan may go, `readers` among how many tasks a step is shared
+    `rate_limit` is how fast the whole plan may go, as on the command line, `readers` among how many tasks a step is shared
     out: by default as many as there are cores here. `until` is the number of the step to end before.
     """
 
@@ -75,7 +76,7 @@ class ReplaySource(DataSource):
             raise UsageError(
                 f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
             )
-        names = (*REQUIRED, "columns", "rows_per_s", "readers", "ahead", "until")
+        names = (*REQUIRED, "columns", "rate_limit", "readers", "ahead", "until")
         return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
 
@@ -118,7 +119,7 @@ class StepReader(DataSourceStreamReader):
         self._schema = schema
         self._plan: Plan | None = None
         self._begun = 0
-        self._bucket: TokenBucket | None = None
+        self._pace: StepPace | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the beginning of the plan."""
@@ -134,7 +135,7 @@ class StepReader(DataSourceStreamReader):
         steps = self._loaded().steps
         until = int(self._options.get("until", len(steps)))
         if begun < until:
-            self._wait_for(steps[begun].rows)
+            self._wait_for(steps[begun])
         return {"step": max(begun, min(begun + 1, until))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -204,7 +205,7 @@ class StepReader(DataSourceStreamReader):
             "_schema": self._schema,
             "_plan": None,
             "_begun": self._begun,
-            "_bucket": None,
+            "_pace": None,
         }
 
     def _loaded(self) -> Plan:
@@ -212,14 +213,19 @@ class StepReader(DataSourceStreamReader):
             self._plan = read_plan(Path(self._options["plan"]))
         return self._plan
 
-    def _wait_for(self, rows: int) -> None:
-        """Wait until the rate allows a step. All sources wait for the rows of the whole step."""
-        per_s = float(self._options.get("rows_per_s", 0))
-        if per_s <= 0:
+    def _wait_for(self, step: Step) -> None:
+        """Wait until the rate allows a step: with the rows of all sources, whichever waits."""
+        rate = parse_rate(self._options.get("rate_limit"))
+        if rate is None or not self._sets_the_pace():
             return
-        if self._bucket is None:
-            self._bucket = TokenBucket(per_s, time.monotonic())
-        time.sleep(self._bucket.take(rows, time.monotonic()))
+        if self._pace is None:
+            self._pace = StepPace(rate)
+        self._pace.before(step.rows, step.size_bytes)
+
+    def _sets_the_pace(self) -> bool:
+        """Whether it is the one that waits: a table waiting for another would seem slow."""
+        chosen = pace_set_beside(Path(self._options["plan"]))
+        return chosen is None or chosen == self._options["table"]
 
 
 def even_chains(units: Sequence[Unit], chains: int) -> list[list[Unit]]:

@@ -16,10 +16,12 @@ from headrace.contract import INGESTION_TS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Literal
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill.pace import Rate
     from backfill.plan import Order, Plan
     from backfill.planner import Step
     from backfill.source import LakeSource
@@ -106,7 +108,7 @@ class Replay:
         run_id: str,
         *,
         columns: Mapping[str, Sequence[str]] | None = None,
-        rows_per_s: float | None = None,
+        rate: Rate | Literal["auto"] | None = None,
         ahead: Mapping[str, Ahead] | None = None,
         until: int | None = None,
     ) -> dict[str, DataFrame]:
@@ -114,7 +116,8 @@ class Replay:
 
         The plan is kept under the run's name. A later call with that name goes by the plan that
         is kept, so that a query restarted from its checkpoint reads on exactly where it was.
-        `columns` says for a table which of its columns to read, `ahead` how far one of them may
+        `columns` says for a table which of its columns to read, `rate` how fast all of them
+        together may go, `ahead` how far one of them may
         be ahead of the record's arrival, `until` before which step to end.
         """
         from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415 - a walk needs no Spark
@@ -128,8 +131,8 @@ class Replay:
             # On a cluster the cores of all executors, not those of the driver's machine.
             "readers": str(spark.sparkContext.defaultParallelism),
         }
-        if rows_per_s is not None:
-            options["rows_per_s"] = str(rows_per_s)
+        if rate is not None:
+            options["rate_limit"] = str(rate)
         if until is not None:
             options["until"] = str(until)
         named, bounds = columns or {}, ahead or {}

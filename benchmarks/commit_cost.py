@@ -2,12 +2,14 @@
 
 Commits of one small file each go through the landing protocol into a table of a SQLite catalog on
 the local disk, without Kafka and without Spark. Reported is the CPU and the wall time of a commit
-over stretches of the table's life, and the last stretch over the first: flat is 1.
+over stretches of the table's life, and the last stretch over the first: flat is 1. Beside it stands
+what a fixed piece of work costs in the same minutes: where that grows, the machine became slower.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import statistics
 import tempfile
@@ -55,13 +57,16 @@ class Stretch:
 
     cpu_s: Sequence[float]
     wall_s: Sequence[float]
+    fixed_s: Sequence[float]
 
     def shown(self, first: int) -> str:
         """Return a line of the report."""
-        cpu, wall = (statistics.fmean(one) * 1000 for one in (self.cpu_s, self.wall_s))
+        means = (statistics.fmean(one) * 1000 for one in (self.cpu_s, self.wall_s, self.fixed_s))
+        cpu, wall, fixed = means
         worst = max(self.wall_s) * 1000
         return (
             f"{first + 1:>7,} - {first + len(self.cpu_s):>7,} {cpu:9.1f} {wall:9.1f} {worst:9.1f}"
+            f" {fixed:9.2f}"
         )
 
 
@@ -90,15 +95,18 @@ class Commits:
 
     def stretch(self, number: int) -> Stretch:
         """Commit so many times; the files are made outside of the time."""
-        cpu, wall = [], []
+        cpu, wall, fixed = [], [], []
         for _ in range(number):
             batch = self._batch()
             cpu_s, wall_s = time.process_time(), time.perf_counter()
             self._commits.commit(batch)
             cpu.append(time.process_time() - cpu_s)
             wall.append(time.perf_counter() - wall_s)
+            cpu_s = time.process_time()
+            fixed_work()
+            fixed.append(time.process_time() - cpu_s)
             self._done += 1
-        return Stretch(cpu, wall)
+        return Stretch(cpu, wall, fixed)
 
     def metadata_bytes(self) -> int:
         """Return how large the table's metadata file is."""
@@ -140,6 +148,13 @@ class Commits:
         }
 
 
+def fixed_work() -> None:
+    """Do what costs the same each time, of the kind that a commit does: Python, hashes, dicts."""
+    found: dict[str, int] = {}
+    for number in range(2_000):
+        found[hashlib.sha256(b"%d" % number).hexdigest()] = number
+
+
 def main() -> None:
     """Measure and report."""
     asked = argparse.ArgumentParser(description=__doc__)
@@ -149,14 +164,16 @@ def main() -> None:
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         commits, found = Commits(Path(folder), given.partitions), []
-        print("            commits   CPU ms   wall ms  worst ms  metadata kB  metadata files")
+        print(
+            "            commits   CPU ms   wall ms  worst ms  fixed ms  metadata kB  metadata files"
+        )
         for first in range(0, given.commits, given.stretch):
             found.append(commits.stretch(min(given.stretch, given.commits - first)))
             kilobytes, files = commits.metadata_bytes() / 1e3, commits.metadata_files()
             print(f"{found[-1].shown(first)} {kilobytes:12.0f} {files:15,}", flush=True)
     ratios = {
         what: statistics.fmean(getattr(found[-1], what)) / statistics.fmean(getattr(found[0], what))
-        for what in ("cpu_s", "wall_s")
+        for what in ("cpu_s", "wall_s", "fixed_s")
     }
     print(json.dumps({"last_over_first": {what: round(one, 3) for what, one in ratios.items()}}))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill.pace import Adaptive, Drained, Pace, Rate, TokenBucket, parse_rate
+from backfill.pace import Adaptive, Drained, Pace, Rate, StepPace, TokenBucket, parse_rate
 from headrace.errors import UsageError
 
 
@@ -120,3 +120,55 @@ def test_what_is_a_rate(text: str | None, rate: object) -> None:
 def test_what_is_none(text: str) -> None:
     with pytest.raises(UsageError, match="--rate-limit"):
         parse_rate(text)
+
+
+def test_each_step_waits_for_the_rows_of_the_ones_before_it() -> None:
+    clock = Clock()
+    pace = StepPace(Rate(100, "rows"), clock, clock.wait)
+    for _ in range(10):
+        pace.before(500, 1)
+        clock.now_s += 1
+    # The rate lets 500 rows through in five seconds, of which a step takes one by itself.
+    assert clock.now_s == pytest.approx(10 * 5 + 1, rel=0.05)
+
+
+def test_a_step_may_be_counted_in_bytes() -> None:
+    clock = Clock()
+    pace = StepPace(Rate(2**20, "bytes"), clock, clock.wait)
+    for _ in range(10):
+        pace.before(1, 2**20)
+    assert clock.now_s == pytest.approx(10, rel=0.05)
+
+
+def test_steps_wait_when_a_sink_slows_and_no_longer_when_it_recovers() -> None:
+    clock = Clock()
+    pace = StepPace("auto", clock, clock.wait)
+
+    def waited_s(step_s: float) -> float:
+        before = clock.now_s
+        pace.before(100_000, 1)
+        passed = clock.now_s - before
+        clock.now_s += step_s
+        return passed
+
+    assert [waited_s(1.0) for _ in range(5)] == [0] * 5
+    slow = [waited_s(10.0) for _ in range(6)]
+    assert slow[0] == 0
+    assert all(one > 5 for one in slow[2:])
+    again = [waited_s(1.0) for _ in range(60)]
+    assert again[-20:] == [0] * 20
+
+
+def test_a_small_step_says_nothing_of_a_sink() -> None:
+    clock = Clock()
+    pace = StepPace("auto", clock, clock.wait)
+    for rows, step_s in ((500_000, 1.0), (10_000, 1.0), (500_000, 1.0), (500_000, 1.0)):
+        pace.before(rows, 1)
+        clock.now_s += step_s
+    assert clock.now_s == 4
+
+
+@pytest.mark.parametrize("text", ["5000", "0.5", "10MiB"])
+def test_a_rate_is_read_as_it_was_written(text: str) -> None:
+    rate = parse_rate(text)
+    assert parse_rate(str(rate)) == rate

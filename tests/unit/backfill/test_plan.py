@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image, ImageColor
 
 from backfill.period import Period
-from backfill.picture import as_svg
+from backfill.picture import as_svg, draw, drawable
 from backfill.plan import Plan, planned_source, read_head, read_plan
 from backfill.plan_report import as_text, duration
 from backfill.planner import Limits, Step, bounded
 from backfill.speeds import app_kind, remember, speeds_for
 from backfill.units import OffsetRange, Unit
 from headrace.config.units import parse_duration
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,9 +92,29 @@ def test_an_estimate_goes_by_a_run_of_some_size_and_of_the_same_kind(tmp_path: P
 
 def test_a_picture_has_a_bar_for_each_step() -> None:
     made = a_plan()
-    assert as_svg(made).count("<title>") == len(made.steps)
+    assert as_svg(made).count("<title>") == len(made.steps) + len(made.sources)
     empty = Plan(made.period, (), "bounded", 1, (), ())
     assert "no rows" in as_svg(empty)
+
+
+def test_a_png_has_the_same_bars_as_the_svg(tmp_path: Path) -> None:
+    made = a_plan()
+    path = tmp_path / "plan.PNG"
+    draw(made, drawable(path))
+    with Image.open(path) as image:
+        pixels = image.convert("RGB")
+    for x, y, width, height, colour in re.findall(
+        r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" fill="(.*?)"', as_svg(made)
+    ):
+        middle = float(x) + float(width) / 2, float(y) + float(height) / 2
+        found = pixels.getpixel((int(middle[0] * 2), int(middle[1] * 2)))
+        assert found == ImageColor.getrgb(colour)
+
+
+@pytest.mark.parametrize("name", ["plan.jpg", "plan", "missing/plan.png"])
+def test_a_picture_that_cannot_be_drawn_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="--picture"):
+        drawable(tmp_path / name)
 
 
 @given(st.integers(0, 400 * 86_400 * 1_000_000))
