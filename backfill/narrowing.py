@@ -66,7 +66,8 @@ def _look(
     app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str
 ) -> dict[str, Used]:
     # Spark is loaded when needed: a replay of tables needs none.
-    from backfill.spark_source import NAME, ReplaySource, spark_schema  # noqa: PLC0415
+    from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415
+    from backfill.spark_task import spark_schema  # noqa: PLC0415
     from backfill.used import used_of  # noqa: PLC0415
 
     spark.dataSource.register(ReplaySource)

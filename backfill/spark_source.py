@@ -6,37 +6,22 @@ where a query is, is Spark's own log of offsets, so a restart goes on exactly th
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
-from backfill.blanks import to_read, with_blanks
-from backfill.measured import TaskMeter, file_of
 from backfill.pace import StepPace, parse_rate
-from backfill.plan import read_head, read_plan
-from backfill.reading import read_in_order
-from backfill.source import LakeSource
+from backfill.plan import read_plan
 from backfill.state import pace_set_beside, reads_beside
-from headrace.config.load import load_workspace
 from headrace.errors import UsageError
-from headrace.python_workers import settle
-from headrace.records.ahead import Ahead
-from headrace.schema.arrow import for_spark
-from headrace.schema.iceberg import from_iceberg
-from headrace.schema.spark import to_spark
-from headrace.spark import cores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
-    from pyiceberg.schema import Schema
+    from pyspark.sql.types import StructType
 
     from backfill.plan import Plan
     from backfill.planner import Step
@@ -44,8 +29,6 @@ if TYPE_CHECKING:
 
 NAME = "headrace"
 REQUIRED = ("workspace", "plan", "table")
-# Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
-KEPT_S = 600
 
 
 class ReplaySource(DataSource):
@@ -63,8 +46,9 @@ class ReplaySource(DataSource):
 
     def schema(self) -> StructType:
         """Return the table's columns, `__metadata__` included, as the live source has them."""
-        source = open_source(self._chosen())
-        return spark_schema(source.columns, source.table.properties)
+        from backfill.spark_task import schema_of  # noqa: PLC0415 - a schema is given, as a rule
+
+        return schema_of(self._chosen())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of this table's part of the plan."""
@@ -146,7 +130,7 @@ class StepReader(DataSourceStreamReader):
         steps = self._loaded().steps[first : int(end["step"])]
         units = [unit for step in steps for unit in step.units if unit.source == table]
         ranges = [one for step in steps for one in step.ranges if one.source == table]
-        readers = int(self._options.get("readers", cores()))
+        readers = self._readers()
         columns = reads_beside(Path(self._options["plan"])).get(table)
         if ranges:
             lanes = even_lanes(ranges, readers)
@@ -164,33 +148,9 @@ class StepReader(DataSourceStreamReader):
         """Read a chain of units, as Arrow."""
         if not isinstance(partition, Share):
             return
-        promised = None if self._schema is None else to_arrow_schema(self._schema)
-        options, read = self._options, () if promised is None else tuple(promised.names)
-        if promised is not None and partition.columns is not None:
-            read = to_read(partition.columns, promised)
-            options = {**options, "columns": ",".join(read)}
-            if not partition.ranges:
-                options["thin"] = "yes"
-        source = open_source(options)
-        settle()
-        meter = TaskMeter(source.name, source.time_column, offsets=bool(partition.ranges))
-        batches = (
-            read_in_order(source, partition.units, partition.ranges, meter.left_out)
-            if partition.ranges
-            else (
-                batch
-                for unit in partition.units
-                for batch in source.rows(unit, left_out=meter.left_out)
-            )
-        )
-        bound = self._options.get("ahead")
-        ahead = None if bound is None else Ahead.from_json(bound)
-        for batch in meter.through(batches):
-            kept = batch if ahead is None else meter.held_back(batch, ahead)
-            given = kept.cast(for_spark(kept.schema))
-            yield given if promised is None else with_blanks(given, promised, read)
-        folder = Path(self._options["plan"]).parent
-        meter.keep(file_of(folder, partition.step, source.name, partition.number, partition.count))
+        from backfill.spark_task import read_share  # noqa: PLC0415 - only tasks read
+
+        yield from read_share(partition, self._options, self._schema)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Need nothing: the plan and Spark's log are all there is to keep."""
@@ -212,6 +172,11 @@ class StepReader(DataSourceStreamReader):
         if self._plan is None:
             self._plan = read_plan(Path(self._options["plan"]))
         return self._plan
+
+    def _readers(self) -> int:
+        from headrace.spark import cores  # noqa: PLC0415 - the option is given, as a rule
+
+        return int(self._options.get("readers") or cores())
 
     def _wait_for(self, step: Step) -> None:
         """Wait until the rate allows a step: with the rows of all sources, whichever waits."""
@@ -248,37 +213,3 @@ def even_lanes(ranges: Sequence[OffsetRange], shares: int) -> list[list[OffsetRa
         found[lightest].append(one)
         weights[lightest] += one.end_exclusive - one.first
     return found
-
-
-def spark_schema(columns: Schema, properties: Mapping[str, str]) -> StructType:
-    """Return a table's columns as Spark has them."""
-    return StructType.fromJson(to_spark(from_iceberg(columns, properties)))
-
-
-def open_source(options: dict[str, str]) -> LakeSource:
-    """Open the table of those options at the snapshot that the plan has pinned."""
-    return _kept(tuple(sorted(options.items())), int(time.monotonic() // KEPT_S))
-
-
-@lru_cache(maxsize=16)
-def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
-    named = dict(options)
-    plan = read_head(Path(named["plan"]))
-    pinned = {source.name: source for source in plan.sources}
-    table = named["table"]
-    if table not in pinned:
-        raise UsageError(f"the plan has no table {table}", f"it has {', '.join(sorted(pinned))}")
-    workspace = load_workspace(Path(named["workspace"]))
-    columns = [name for name in named.get("columns", "").split(",") if name]
-    return LakeSource(
-        workspace,
-        table,
-        plan.period,
-        plan.regions,
-        snapshot_id=pinned[table].snapshot_id,
-        schema_id=pinned[table].schema_id,
-        columns=columns,
-        time_column=plan.time_column,
-        conditions=pinned[table].conditions,
-        thin="thin" in named,
-    )

@@ -120,7 +120,9 @@ class Replay:
         together may go, `ahead` how far one of them may
         be ahead of the record's arrival, `until` before which step to end.
         """
-        from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415 - a walk needs no Spark
+        # A walk needs no Spark.
+        from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415
+        from backfill.spark_task import schema_of, warm_readers  # noqa: PLC0415
 
         plan_file = state_of(self.workspace, run_id).keep(self.plan)
         spark.dataSource.register(ReplaySource)
@@ -136,10 +138,18 @@ class Replay:
         if until is not None:
             options["until"] = str(until)
         named, bounds = columns or {}, ahead or {}
+        chosen = {
+            source.name: {
+                **options,
+                "table": source.name,
+                "columns": ",".join(named.get(source.name, ())),
+            }
+            for source in self.plan.sources
+        }
+        warm_readers(spark, list(chosen.values()))
         streams = {}
-        for source in self.plan.sources:
-            own = {"table": source.name, "columns": ",".join(named.get(source.name, ()))}
-            if source.name in bounds:
-                own["ahead"] = bounds[source.name].to_json()
-            streams[source.name] = reader.options(**options, **own).load()
+        for name, own in chosen.items():
+            if name in bounds:
+                own["ahead"] = bounds[name].to_json()
+            streams[name] = reader.schema(schema_of(own)).options(**own).load()
         return streams

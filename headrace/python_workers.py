@@ -1,14 +1,18 @@
-"""The parent of Spark's Python workers: Spark's own, started without Spark's archives on its path.
+"""The parent of Spark's Python workers: Spark's own, without Spark's archives on its path.
 
 At the start of every task a worker asks all importers to look again at where they import from.
 Those of `pyspark.zip`, of py4j's archive and of Spark's own jar then read the whole list of files
 anew: 150 ms of CPU, a multiple of what a small task takes. The very same modules lie unpacked
 beside our own, and the jar has none.
+
+It imports what reading and writing tables takes before it has any children: they are forks of it,
+so that is done once, and not by each of them, and its memory is theirs.
 """
 
 from __future__ import annotations
 
 import gc
+import importlib
 import runpy
 import sys
 from functools import cache
@@ -17,6 +21,22 @@ from pathlib import Path
 from zipimport import ZipImportError, zipimporter
 
 DAEMON = "pyspark.daemon"
+# What the forks are that do the work of tasks; Spark has others, for planning, that do little.
+WORKER = "pyspark.worker"
+# Spark's own side of Arrow, what tables are read and written with, and our own config models.
+# Nothing that starts threads: a fork would not have them.
+IMPORTED_ONCE = (
+    "pyspark.sql.pandas.types",
+    "pandas",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+    "pyarrow.parquet",
+    "pyiceberg.catalog",
+    "pyiceberg.io.pyarrow",
+    "pyiceberg.table",
+    "headrace.config.load",
+    "headrace.iceberg.catalog",
+)
 VERSION = "pyspark/version.py"
 
 
@@ -29,6 +49,13 @@ def forget_archives() -> None:
     sys.path[:] = others
     for place in archives:
         sys.path_importer_cache.pop(place, None)
+
+
+def import_for_all() -> None:
+    """Import what the forks of this process are going to use."""
+    for name in IMPORTED_ONCE:
+        importlib.import_module(name)
+    settle()
 
 
 @cache
@@ -68,4 +95,6 @@ def _is_unpacked(archive: str, others: list[str]) -> bool:
 
 if __name__ == "__main__":
     forget_archives()
+    if sys.argv[1:] == [WORKER]:
+        import_for_all()
     runpy.run_module(DAEMON, run_name="__main__")

@@ -15,7 +15,7 @@ from backfill.columns import times_of
 from backfill.follow.table import Followed  # noqa: TC001 - an option is read by its types
 from backfill.period import Period
 from backfill.source import LakeSource
-from backfill.spark_source import KEPT_S
+from backfill.spark_task import KEPT_S
 from headrace.application import turned_away
 from headrace.config.load import load_workspace
 from headrace.python_workers import settle

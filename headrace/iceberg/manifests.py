@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
 
-# Every commit adds a manifest, and rewrites the list of them all. So many fresh ones become one:
-# after 10,000 commits the list has some 250 lines instead of 10,000, and no merge reads more
-# than these.
+# Every commit adds a manifest, and rewrites the list of them all. So many fresh ones become one,
+# and so many of those one again: after 10,000 commits the list has some hundred lines instead of
+# 10,000. No merge writes more than a few thousand files: larger manifests stay as they are.
 MERGED_TOGETHER: Final = 50
+FILES_MERGED: Final = 5_000
 COMPRESSION: Final = "deflate"
 
 
@@ -55,14 +56,15 @@ class ManifestDraft:
         return [self._added(spec_id, files) for spec_id, files in sorted(by_spec.items())]
 
     def tidied(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Return the manifests with those of many small appends merged into one."""
-        fresh = defaultdict(list)
+        """Return the manifests with many small ones, that are as old, merged into one."""
+        alike = defaultdict(list)
         for manifest in manifests:
-            if _is_fresh(manifest):
-                fresh[manifest.partition_spec_id].append(manifest)
-        full = {spec: found for spec, found in fresh.items() if len(found) >= MERGED_TOGETHER}
+            age = _age(manifest)
+            if age is not None:
+                alike[manifest.partition_spec_id, age].append(manifest)
+        full = {key: found for key, found in alike.items() if len(found) >= MERGED_TOGETHER}
         gone = {manifest.manifest_path for found in full.values() for manifest in found}
-        merged = [self._merged(spec, found) for spec, found in sorted(full.items())]
+        merged = [self._merged(spec, found) for (spec, _), found in sorted(full.items())]
         return merged + [one for one in manifests if one.manifest_path not in gone]
 
     def list_of(
@@ -124,10 +126,11 @@ class ManifestDraft:
         return place
 
 
-def _is_fresh(manifest: ManifestFile) -> bool:
-    """Whether it is as an append wrote it: never merged, and nothing deleted."""
-    return (
-        manifest.content == ManifestContent.DATA
-        and not manifest.existing_files_count
-        and not manifest.deleted_files_count
-    )
+def _age(manifest: ManifestFile) -> int | None:
+    """Return whether it is as an append wrote it (0) or merged once (1), None for any other."""
+    if manifest.content != ManifestContent.DATA or manifest.deleted_files_count:
+        return None
+    if not manifest.existing_files_count:
+        return 0
+    files = (manifest.added_files_count or 0) + manifest.existing_files_count
+    return 1 if files * MERGED_TOGETHER <= FILES_MERGED else None

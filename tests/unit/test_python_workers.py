@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
 from pathlib import Path
 from zipfile import ZipFile
@@ -78,3 +80,31 @@ def test_what_is_imported_is_not_looked_through_again() -> None:
         assert gc.get_freeze_count() <= frozen
     finally:
         gc.unfreeze()
+
+
+def test_what_is_imported_for_all_starts_nothing_that_a_fork_would_miss() -> None:
+    """Threads do not come along into a fork; the allocator's own is begun anew by it."""
+    code = (
+        "import os, sys, threading\n"
+        "from pathlib import Path\n"
+        "from headrace.python_workers import IMPORTED_ONCE, import_for_all\n"
+        "import_for_all()\n"
+        "assert all(name in sys.modules for name in IMPORTED_ONCE)\n"
+        "assert threading.active_count() == 1\n"
+        "tasks = Path('/proc/self/task')\n"
+        "names = {one.joinpath('comm').read_text().strip() for one in tasks.glob('*')}\n"
+        "own = Path('/proc/self/comm').read_text().strip()\n"
+        "assert names <= {own, 'jemalloc_bg_thd'}, names\n"
+    )
+    limits = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **limits})
+
+
+def test_a_process_that_plans_a_replay_imports_nothing_that_reads_tables() -> None:
+    """It is started for each source of a query, and again for its stream: that is to be quick."""
+    code = (
+        "import sys\n"
+        "import backfill.spark_source\n"
+        "assert not {'pyiceberg', 'pyarrow', 'pandas', 'pydantic'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

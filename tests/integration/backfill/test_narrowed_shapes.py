@@ -19,7 +19,8 @@ from backfill.blanks import to_read, with_blanks
 from backfill.narrowing import columns_used, is_known
 from backfill.period import parse_period
 from backfill.source import LakeSource
-from backfill.spark_source import NAME, ReplaySource, spark_schema
+from backfill.spark_source import NAME, ReplaySource
+from backfill.spark_task import spark_schema
 from backfill.used import used_of
 from headrace.schema.arrow import for_spark
 from tests.integration.backfill.lake_tables import Stored, make_table

@@ -18,7 +18,8 @@ from pyspark.sql.functions import col
 from backfill.narrowing import is_known
 from backfill.period import parse_period
 from backfill.source import LakeSource
-from backfill.spark_source import NAME, ReplaySource, spark_schema
+from backfill.spark_source import NAME, ReplaySource
+from backfill.spark_task import spark_schema
 from backfill.table_reader import LeftOut
 from backfill.used import used_of
 

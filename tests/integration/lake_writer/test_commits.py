@@ -10,6 +10,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from headrace.errors import Terminal, Transient
+from headrace.iceberg import manifests
 from headrace.iceberg.history import refers_to
 from headrace.iceberg.manifests import MERGED_TOGETHER
 from headrace.landing import commits as protocol
@@ -247,6 +248,30 @@ def test_history_and_manifests_stay_short_and_leave_nothing_behind(tmp_path: Pat
     assert head is not None
     # Two merged ones, and those since.
     assert len(head.manifests(landing.load().io)) <= 2 + MERGED_TOGETHER
+    assert landing.places() == expected((0, range(number)))
+    assert landing.files() == landing.referenced()
+
+
+def test_merged_manifests_are_merged_once_more_and_never_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifests, "MERGED_TOGETHER", 4)
+    monkeypatch.setattr(manifests, "FILES_MERGED", 4 * 8)
+    landing = LandingTable(tmp_path)
+    landing.make(**{"headrace.history.max-snapshots": "3"})
+    writer = landing.commits()
+    number = 4 * 4 * 5 + 7
+    for offset in range(number):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+    table = landing.load()
+    head = table.current_snapshot()
+    assert head is not None
+    found = [
+        (one.added_files_count or 0) + (one.existing_files_count or 0)
+        for one in head.manifests(table.io)
+    ]
+    assert sum(found) == number
+    assert sorted(found, reverse=True) == [16] * 5 + [4] + [1] * 3
     assert landing.places() == expected((0, range(number)))
     assert landing.files() == landing.referenced()
 

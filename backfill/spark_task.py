@@ -1,0 +1,132 @@
+"""What a task of a replay in Spark does: read its share of a step, as Arrow.
+
+Apart from the stream itself, which is made by small processes of Python: what reads tables takes
+most of a second to import, and those need none of it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from backfill.blanks import to_read, with_blanks
+from backfill.measured import TaskMeter, file_of
+from backfill.plan import read_head
+from backfill.reading import read_in_order
+from backfill.source import LakeSource
+from headrace.config.load import load_workspace
+from headrace.errors import UsageError
+from headrace.python_workers import settle
+from headrace.records.ahead import Ahead
+from headrace.schema.arrow import for_spark
+from headrace.schema.iceberg import from_iceberg
+from headrace.schema.spark import to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyiceberg.schema import Schema
+    from pyspark.sql import SparkSession
+
+    from backfill.spark_source import Share
+
+# Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
+KEPT_S = 600
+log = structlog.get_logger(__name__)
+
+
+def read_share(
+    share: Share, options: Mapping[str, str], schema: StructType | None
+) -> Iterator[pa.RecordBatch]:
+    """Read a chain of units as the columns that Spark was promised, and keep what was measured."""
+    promised = None if schema is None else to_arrow_schema(schema)
+    asked, read = dict(options), () if promised is None else tuple(promised.names)
+    if promised is not None and share.columns is not None:
+        read = to_read(share.columns, promised)
+        asked["columns"] = ",".join(read)
+        if not share.ranges:
+            asked["thin"] = "yes"
+    source = open_source(asked)
+    settle()
+    meter = TaskMeter(source.name, source.time_column, offsets=bool(share.ranges))
+    batches = (
+        read_in_order(source, share.units, share.ranges, meter.left_out)
+        if share.ranges
+        else (batch for unit in share.units for batch in source.rows(unit, left_out=meter.left_out))
+    )
+    bound = options.get("ahead")
+    ahead = None if bound is None else Ahead.from_json(bound)
+    for batch in meter.through(batches):
+        kept = batch if ahead is None else meter.held_back(batch, ahead)
+        given = kept.cast(for_spark(kept.schema))
+        yield given if promised is None else with_blanks(given, promised, read)
+    folder = Path(options["plan"]).parent
+    meter.keep(file_of(folder, share.step, source.name, share.number, share.count))
+
+
+def spark_schema(columns: Schema, properties: Mapping[str, str]) -> StructType:
+    """Return a table's columns as Spark has them."""
+    return StructType.fromJson(to_spark(from_iceberg(columns, properties)))
+
+
+def schema_of(options: Mapping[str, str]) -> StructType:
+    """Return the columns of the table of those options, at the snapshot of its plan."""
+    source = open_source(options)
+    return spark_schema(source.columns, source.table.properties)
+
+
+def open_source(options: Mapping[str, str]) -> LakeSource:
+    """Open the table of those options at the snapshot that the plan has pinned."""
+    return _kept(tuple(sorted(options.items())), int(time.monotonic() // KEPT_S))
+
+
+@lru_cache(maxsize=16)
+def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
+    named = dict(options)
+    plan = read_head(Path(named["plan"]))
+    pinned = {source.name: source for source in plan.sources}
+    table = named["table"]
+    if table not in pinned:
+        raise UsageError(f"the plan has no table {table}", f"it has {', '.join(sorted(pinned))}")
+    workspace = load_workspace(Path(named["workspace"]))
+    columns = [name for name in named.get("columns", "").split(",") if name]
+    return LakeSource(
+        workspace,
+        table,
+        plan.period,
+        plan.regions,
+        snapshot_id=pinned[table].snapshot_id,
+        schema_id=pinned[table].schema_id,
+        columns=columns,
+        time_column=plan.time_column,
+        conditions=pinned[table].conditions,
+        thin="thin" in named,
+    )
+
+
+def warm_readers(spark: SparkSession, options: Sequence[Mapping[str, str]]) -> None:
+    """Let workers begin, and open the tables, while Spark still gets the query ready."""
+
+    def opened(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        for batch in batches:
+            for one in options:
+                open_source(one)
+            yield batch
+
+    def warm() -> None:
+        tasks = spark.sparkContext.defaultParallelism
+        try:
+            numbers = spark.range(0, tasks, 1, tasks).mapInArrow(opened, "id long")
+            numbers.write.format("noop").mode("overwrite").save()
+        except Exception as problem:  # noqa: BLE001 - the query meets it itself, and tells it better
+            log.debug("workers could not be warmed", problem=str(problem))
+
+    threading.Thread(target=warm, name="warm-readers", daemon=True).start()
