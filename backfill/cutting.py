@@ -1,9 +1,9 @@
 """Cutting a file whose times lie too far apart for the threshold.
 
-Row groups are taken as they are, in runs that fit. A row group that is itself too wide becomes
-slices of time, one for each cell of a grid that holds any of its rows: slices of all files meet
-at the same times, and a lone record far from the others gets a slice of its own, so that it is
-delivered in its turn and holds nobody up.
+Row groups are taken as they are. One that is itself too wide becomes slices of time, one for each
+cell of a fine grid that holds any of its rows: so a lone record far from the others is delivered
+in its turn and holds nobody up. What goes into one step is then joined again: where a step ends is
+decided by all files together, and a row group is read once for each step that it has rows of.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from backfill.units import RowGroup, Unit
 
+# A step is filled up to this part of the threshold by slices of wide row groups, however the
+# narrow files beside them lie.
+CELLS_OF_A_STEP = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -31,7 +35,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells of time as wide as the threshold."""
+    """Cells of time, all of one width."""
 
     origin_us: int
     cell_us: int
@@ -46,24 +50,25 @@ class Grid:
         return start, start + self.cell_us
 
 
-def runs_of_row_groups(
-    unit: Unit, groups: Sequence[RowGroup], threshold_us: int
-) -> tuple[list[Unit], list[RowGroup]]:
-    """Return the runs of row groups that fit the threshold, and the groups that do not."""
-    runs: list[Unit] = []
-    too_wide: list[RowGroup] = []
-    run: list[RowGroup] = []
-    for group in groups:
-        if group.width_us > threshold_us:
-            too_wide.append(group)
-            runs += _as_unit(unit, run)
-            run = []
-            continue
-        if run and _width_us([*run, group]) > threshold_us:
-            runs += _as_unit(unit, run)
-            run = []
-        run.append(group)
-    return [*runs, *_as_unit(unit, run)], too_wide
+def fine_grid(origin_us: int, threshold_us: int) -> Grid:
+    """Return the grid that slices are made by: a step is filled up to the width of a cell."""
+    return Grid(origin_us, max(1, threshold_us // CELLS_OF_A_STEP))
+
+
+def row_groups_of(unit: Unit, groups: Sequence[RowGroup]) -> list[Unit]:
+    """Return each of those row groups as a unit."""
+    return [
+        replace(
+            unit,
+            min_ts_us=group.min_ts_us,
+            max_ts_us=group.max_ts_us,
+            rows=group.rows,
+            size_bytes=group.size_bytes,
+            row_groups=(group.index, group.index + 1),
+            partly=group.partly,
+        )
+        for group in groups
+    ]
 
 
 def slices_of_row_group(
@@ -111,21 +116,60 @@ def at_times(units: Iterable[Unit], times_us: Sequence[int]) -> Iterator[Unit]:
             )
 
 
-def _as_unit(unit: Unit, run: Sequence[RowGroup]) -> list[Unit]:
-    if not run:
-        return []
-    return [
-        replace(
-            unit,
-            min_ts_us=min(group.min_ts_us for group in run),
-            max_ts_us=max(group.max_ts_us for group in run),
-            rows=sum(group.rows for group in run),
-            size_bytes=sum(group.size_bytes for group in run),
-            row_groups=(run[0].index, run[-1].index + 1),
-            partly=any(group.partly for group in run),
-        )
-    ]
+def joined(units: Iterable[Unit]) -> list[Unit]:
+    """Return the units of a step with those made one that are read together.
+
+    Slices of one row group become one slice: a step takes them in their order, so there is none
+    of another step between them. Row groups that lie side by side become a run.
+    """
+    whole: list[Unit] = []
+    slices: dict[tuple[str, str, tuple[int, int] | None], Unit] = {}
+    groups: list[Unit] = []
+    for unit in units:
+        if unit.window_us is not None:
+            key = (unit.source, unit.path, unit.row_groups)
+            slices[key] = unit if key not in slices else _one_slice(slices[key], unit)
+        else:
+            (whole if unit.row_groups is None else groups).append(unit)
+    runs: list[Unit] = []
+    for unit in sorted(groups, key=lambda unit: (unit.source, unit.path, unit.row_groups or ())):
+        if runs and _side_by_side(runs[-1], unit):
+            runs[-1] = _one_run(runs[-1], unit)
+        else:
+            runs.append(unit)
+    return sorted([*whole, *slices.values(), *runs], key=lambda unit: unit.place)
 
 
-def _width_us(run: Sequence[RowGroup]) -> int:
-    return max(group.max_ts_us for group in run) - min(group.min_ts_us for group in run)
+def _one_slice(one: Unit, other: Unit) -> Unit:
+    windows = [unit.window_us for unit in (one, other) if unit.window_us is not None]
+    return replace(
+        one,
+        min_ts_us=min(one.min_ts_us, other.min_ts_us),
+        max_ts_us=max(one.max_ts_us, other.max_ts_us),
+        rows=one.rows + other.rows,
+        window_us=(min(start for start, _ in windows), max(end for _, end in windows)),
+        partly=one.partly or other.partly,
+    )
+
+
+def _side_by_side(one: Unit, other: Unit) -> bool:
+    if (one.source, one.path) != (other.source, other.path):
+        return False
+    return (
+        one.row_groups is not None
+        and other.row_groups is not None
+        and one.row_groups[1] == other.row_groups[0]
+    )
+
+
+def _one_run(one: Unit, other: Unit) -> Unit:
+    held = [unit.row_groups for unit in (one, other) if unit.row_groups is not None]
+    return replace(
+        one,
+        min_ts_us=min(one.min_ts_us, other.min_ts_us),
+        max_ts_us=max(one.max_ts_us, other.max_ts_us),
+        rows=one.rows + other.rows,
+        size_bytes=one.size_bytes + other.size_bytes,
+        row_groups=(min(first for first, _ in held), max(end for _, end in held)),
+        partly=one.partly or other.partly,
+    )

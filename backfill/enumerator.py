@@ -53,9 +53,10 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
         cut = {
             source.name: _narrowed(source, files[source.name], threshold_us) for source in sources
         }
-        units = {name: list(at_times(found, ends_us)) for name, (found, _) in cut.items()}
         widest = {name: widest_us for name, (_, widest_us) in cut.items()}
-        steps = list(bounded(_all(units), threshold_us, limits, ends_us))
+        pieces = at_times((unit for found, _ in cut.values() for unit in found), ends_us)
+        steps = list(bounded(pieces, threshold_us, limits, ends_us))
+        units = _units_of(steps, sources)
     planned = tuple(
         replace(
             planned_source(name, source.snapshot_id, files[name], units[name], widest[name]),

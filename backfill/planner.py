@@ -13,6 +13,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill.cutting import joined
 from backfill.units import OffsetRange, Unit  # noqa: TC001 - a kept plan is read by its types
 from headrace.errors import Terminal
 
@@ -75,7 +76,7 @@ def bounded(
             limit_us = min(limit_us, ends_us[following] - 1)
         if oldest.max_ts_us > limit_us:
             raise TooWide(oldest)
-        yield Step(number, oldest.min_ts_us, walk.take_up_to(limit_us))
+        yield Step(number, oldest.min_ts_us, tuple(joined(walk.take_up_to(limit_us))))
         number += 1
 
 
@@ -120,12 +121,13 @@ class _Walk:
             self._arrived += 1
         taken = [self._oldest]
         self._done[self._oldest] = True
-        rows, size = self._units[self._oldest].rows, self._units[self._oldest].size_bytes
+        read = _Read()
+        rows, size = self._units[self._oldest].rows, read.bytes_of(self._units[self._oldest])
         while self._ready and self._ready[0][0] <= limit_us:
             index = self._ready[0][1]
             if not self._done[index]:
                 rows += self._units[index].rows
-                size += self._units[index].size_bytes
+                size += read.bytes_of(self._units[index])
                 if rows > self._limits.max_rows or size > self._limits.max_bytes:
                     break
                 taken.append(index)
@@ -135,3 +137,20 @@ class _Walk:
 
     def _begins_by(self, limit_us: int) -> bool:
         return self._units[self._arrived].min_ts_us <= limit_us
+
+
+class _Read:
+    """What a step reads anew: slices of one row group are read as one."""
+
+    def __init__(self) -> None:
+        self._sliced: set[tuple[str, str, tuple[int, int] | None]] = set()
+
+    def bytes_of(self, unit: Unit) -> int:
+        """Return how much more there is to read for a unit."""
+        if unit.window_us is None:
+            return unit.size_bytes
+        key = (unit.source, unit.path, unit.row_groups)
+        if key in self._sliced:
+            return 0
+        self._sliced.add(key)
+        return unit.size_bytes

@@ -9,7 +9,7 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.types import TimestampType, TimestamptzType
 
-from backfill.cutting import Grid, runs_of_row_groups, slices_of_row_group
+from backfill.cutting import Grid, fine_grid, row_groups_of, slices_of_row_group
 from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask, Table
 
     from backfill.conditions import Condition
-    from backfill.cutting import Cell
     from backfill.lanes import LaneFilter
     from backfill.period import Period
     from backfill.strict import Stretch
@@ -153,9 +152,9 @@ class LakeSource:
 
     def cut(self, file: Unit, threshold_us: int) -> tuple[list[Unit], int]:
         """Cut a file that spans more time than the threshold; returns its widest row group too."""
-        grid = Grid(self._period.start_us, max(1, threshold_us))
-        found: dict[int, list[Cell]] = {}
-        groups: list[RowGroup] = []
+        grid = fine_grid(self._period.start_us, threshold_us)
+        units: list[Unit] = []
+        widest_us = 0
         for group, batches in self._reader.groups(file, self._field_id, (self.time_column,)):
             if group is None:
                 whole = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
@@ -163,13 +162,13 @@ class LakeSource:
                     file, whole, cells(batches(), grid, self.time_column), grid
                 )
                 return [unit.without_row_groups() for unit in slices], file.width_us
-            groups.append(group)
+            widest_us = max(widest_us, group.width_us)
             if group.width_us > threshold_us:
-                found[group.index] = cells(batches(), grid, self.time_column)
-        units, too_wide = runs_of_row_groups(file, groups, threshold_us)
-        for group in too_wide:
-            units += slices_of_row_group(file, group, found[group.index], grid)
-        return units, max((group.width_us for group in groups), default=0)
+                found = cells(batches(), grid, self.time_column)
+                units += slices_of_row_group(file, group, found, grid)
+            else:
+                units += row_groups_of(file, [group])
+        return units, widest_us
 
     def stretches(self, file: Unit, threshold_us: int) -> list[Stretch]:
         """Read which offsets of which Kafka partitions a file has, and when they arrived."""

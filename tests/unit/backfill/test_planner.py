@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.cutting import Cell, Grid, at_times, runs_of_row_groups, slices_of_row_group
+from backfill.cutting import Cell, at_times, fine_grid, row_groups_of, slices_of_row_group
 from backfill.planner import Limits, Step, bounded, unordered
 from backfill.units import RowGroup, Unit
 
@@ -64,16 +64,17 @@ thresholds = st.one_of(st.just(0), st.integers(1, 50), st.integers(1, 10_000), s
 
 
 def cut(files: list[File], threshold: int) -> list[Unit]:
-    grid = Grid(0, max(1, threshold))
+    grid = fine_grid(0, threshold)
     units: list[Unit] = []
     for file in files:
         whole = file.unit()
         if whole.width_us <= threshold:
             units.append(whole)
             continue
-        runs, too_wide = runs_of_row_groups(whole, file.footer(), threshold)
-        units += runs
-        for group in too_wide:
+        units += row_groups_of(whole, [one for one in file.footer() if one.width_us <= threshold])
+        for group in file.footer():
+            if group.width_us <= threshold:
+                continue
             cells = Counter(grid.cell_of(time) for time in file.groups[group.index])
             found = [
                 Cell(number, min(inside), max(inside), len(inside))
@@ -186,6 +187,29 @@ def test_one_source_that_has_ended_holds_nobody() -> None:
         ["b4"],
         ["b5"],
     ]
+
+
+def test_wide_files_are_cut_where_steps_of_narrow_ones_end() -> None:
+    """Each by itself, cut at times of its own, would end every step early for all."""
+    narrow = [File(f"n{n}", "a", (tuple(range(n * 90, n * 90 + 90)),)) for n in range(80)]
+    wide = [File(f"w{n}", "b", (tuple(range(n * 900, n * 900 + 900, 7)),)) for n in range(8)]
+    alone = list(bounded(cut(narrow, 300), 300, ROOMY))
+    together = list(bounded(cut([*narrow, *wide], 300), 300, ROOMY))
+    assert len(alone) == 27
+    assert len(together) <= len(alone) + 1
+    for step in together:
+        read = [(unit.path, unit.row_groups) for unit in step.units]
+        assert len(read) == len(set(read))
+    slices = [unit for step in together for unit in step.units if unit.window_us is not None]
+    assert len(slices) <= len(together) + len(wide)
+
+
+def test_row_groups_of_a_step_that_lie_side_by_side_are_one_run() -> None:
+    file = File("f", "a", ((0, 1), (2, 3), (40, 41), (4, 5)))
+    (first, second) = bounded(cut([file], 10), 10, ROOMY)
+    assert [unit.row_groups for unit in first.units] == [(0, 2), (3, 4)]
+    assert [(unit.rows, unit.size_bytes) for unit in first.units] == [(4, 400), (2, 200)]
+    assert [unit.row_groups for unit in second.units] == [(2, 3)]
 
 
 def test_a_record_from_far_ahead_is_delivered_last_and_moves_no_frontier() -> None:
