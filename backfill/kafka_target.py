@@ -151,7 +151,7 @@ def _origins(batch: pa.RecordBatch) -> pa.Array:
         topics_of(batch),
         partitions_of(batch),
         offsets_of(batch),
-        pc.floor(pc.divide(times_of(batch, INGESTION_TS), 1000)),
+        pa.array(times_of(batch, INGESTION_TS).to_numpy() // 1000),
     )
     return pc.binary_join_element_wise(*(part.cast(TEXT) for part in parts), SLASH).cast(
         pa.large_binary()
