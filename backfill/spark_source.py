@@ -50,7 +50,8 @@ KEPT_S = 600
 class ReplaySource(DataSource):
     """`spark.readStream.format("headrace")`, with the options `workspace`, `plan` and `table`.
 
-    `columns` names the columns to read, with commas; Spark pushes none into a streaming read.
+    `columns` names the columns to read, with commas; Spark pushes none into a streaming read. Without
+    it all are read but `__record__`, which no application has live; it can be named.
     `rows_per_s` is how fast the whole plan may go, `readers` among how many tasks a step is shared
     out: by default as many as there are cores here. `until` is the number of the step to end before.
     """
@@ -275,4 +276,5 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         time_column=plan.time_column,
         conditions=pinned[table].conditions,
         thin="thin" in named,
+        as_stored=False,
     )
