@@ -15,7 +15,7 @@ from backfill.streams import Replay
 from headrace.application.live import live_stream
 from headrace.config.load import load_app
 from headrace.config.secret import Secret
-from headrace.errors import UsageError
+from headrace.errors import Transient, UsageError
 from headrace.kafka.sender import Record
 from headrace.records.avro_writer import AvroWriter
 from headrace.records.rows import row_class
@@ -249,14 +249,20 @@ def test_a_run_goes_on_in_the_format_that_it_was_begun_with(
     ways: Ways, registry_server: RegistryServer
 ) -> None:
     ways.land(SENT[:4], **KEEP)
-    registry_server.fail_next(100, 500)
-    run_id = f"run-{ways.name}"
+    resume = ("replay", "--resume", "--run-id", f"run-{ways.name}")
     registry = ("--registry", registry_server.url)
-    with pytest.raises(Exception, match="registry"):
-        ways.commands.replay(ways.table, ways.to, "--format", "avro", *registry, "--run-id", run_id)
     registry_server.stop()
+    with pytest.raises(Transient, match="registry"):
+        ways.commands.replay(ways.table, ways.to, "--format", "avro", *registry, *resume[2:])
     with pytest.raises(UsageError, match="goes to Kafka as Avro"):
-        ways.commands("replay", "--resume", "--run-id", run_id)
+        ways.commands(*resume)
+    registry_server.start()
+    # Whatever is asked for now, as with --key.
+    done = ways.commands(*resume, "--format", "json", *registry, "-o", "json")
+    assert done.json["complete"]
+    seen = ways.pipelines.seen(ways.again)
+    assert_kept(seen, SENT[:4])
+    assert {(one.value or b"")[:1] for one in seen} == {b"\0"}
 
 
 def test_what_a_format_or_a_target_cannot_do_is_told(ways: Ways, tmp_path: Path) -> None:
