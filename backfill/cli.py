@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 import rich_click as click
 
 from backfill.results.cli import compare, publish, say_staged, sweep
+from backfill.value_formats import FORMATS
 from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
 from headrace.contract import INGESTION_TS
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill.asked import Asked
+    from backfill.value_formats import ValueFormat
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -148,7 +150,22 @@ def plan(
     "--key",
     metavar="COLUMN",
     help="To Kafka: the column that becomes the key, and spreads the records over the partitions."
-    " [default: no key, and each record in the partition that it came from]",
+    " [default: the key that the table keeps, if it does, and each record in the partition that it"
+    " came from]",
+)
+@click.option(
+    "--format",
+    "value_format",
+    type=click.Choice(FORMATS),
+    help="To Kafka: how the values are written. raw: the bytes of the column value, with those of"
+    " the column key. [default: as the table's own topic has them; json where the table does not"
+    " say]",
+)
+@click.option(
+    "--registry",
+    metavar="URL",
+    help="To Kafka as Avro: the schema registry, which gets the table's schema under TOPIC-value."
+    " It is shown and kept nowhere: give it again with --resume.",
 )
 @click.option(
     "--stage",
@@ -173,6 +190,8 @@ def replay(
     *,
     target: str | None,
     key: str | None,
+    value_format: ValueFormat | None,
+    registry: str | None,
     stage: bool,
     open_windows: str,
     run_id: str | None,
@@ -199,7 +218,8 @@ def replay(
             --start-ts 2026-03-01T00:00:00Z --end-ts 2026-03-02T00:00:00Z
         backfill replay --resume --run-id replay-20260302-080000-000000
 
-    To a folder: one file per step. To a topic: the columns as JSON, the header
+    To a folder: one file per step. To a topic: the values in the format of the table's own topic
+    (JSON, Avro or raw), the key and the headers that the table keeps of each record, and the header
     `headrace.origin` with topic/partition/offset/milliseconds of the original, at least once.
     With -c each dynamic source reads its candidate of type iceberg, watermarks are widened by
     the threshold, the result goes to the application's own sink, and windows that are still open
@@ -209,6 +229,7 @@ def replay(
     """
     from backfill.commands import ReplayWish, replay_as_asked
     from headrace.config.load import load_workspace
+    from headrace.config.secret import Secret
     from headrace.errors import UsageError
     from headrace.log import configure_logging
 
@@ -217,7 +238,18 @@ def replay(
         raise UsageError("--resume needs to know which run", "give its --run-id")
     workspace = load_workspace(workspace_dir)
     run_id, place, certificate = replay_as_asked(
-        workspace, ReplayWish(asked, target, key, run_id, resume, stage, open_windows == "close")
+        workspace,
+        ReplayWish(
+            asked,
+            target,
+            key,
+            run_id,
+            resume,
+            stage,
+            close_windows=open_windows == "close",
+            value_format=value_format,
+            registry=None if registry is None else Secret(registry),
+        ),
     )
     click.echo(certificate.to_json() if as_json else certificate.to_text(place), nl=not as_json)
     if certificate.complete:

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from backfill.replay import Target
     from backfill.request import Request
     from backfill.state import RunRecord, RunState
+    from backfill.value_formats import ValueFormat
     from headrace.config.load import LoadedApp
+    from headrace.config.secret import Secret
     from headrace.config.workspace import Workspace
 
 log = structlog.get_logger(__name__)
@@ -51,6 +53,8 @@ class ReplayWish:
     resume: bool
     stage: bool = False
     close_windows: bool = False
+    value_format: ValueFormat | None = None
+    registry: Secret | None = None
 
 
 class Replayed(NamedTuple):
@@ -68,6 +72,8 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
         app, request = understood(wish.asked, workspace)
         if wish.stage and app is None:
             raise UsageError("--stage is for an application's result", "-c APP.yaml")
+        if app is not None:
+            _refuse_kafka_options(wish, "an application's sink says it in its file")
         if wish.close_windows:
             require_watermarks(app)
         request = replace(request, stage=wish.stage, close_windows=wish.close_windows)
@@ -91,7 +97,7 @@ def replay_as_asked(workspace: Workspace, wish: ReplayWish) -> Replayed:
                 "--to jsonl:DIR or --to kafka:CLUSTER/TOPIC",
             )
         run = Run(run_id, record is not None, key)
-        target = _target(workspace, to, run)
+        run, target = _target(workspace, to, run, wish, record)
         pace = Pace(rate, wait=drain.wait)
         return _with_rows(request, _tables(workspace, request, run, target, drain, pace))
 
@@ -168,17 +174,38 @@ def _record(workspace: Workspace, wish: ReplayWish) -> RunRecord | None:
     return record
 
 
-def _target(workspace: Workspace, to: str, run: Run) -> Target:
+def _target(
+    workspace: Workspace, to: str, run: Run, wish: ReplayWish, record: RunRecord | None
+) -> tuple[Run, Target]:
+    """Return where the records go, and the run with what it keeps of that."""
     place = target_of(to)
     if isinstance(place, Path):
         if run.key is not None:
             raise UsageError("--key is for records of a topic", "leave it out with jsonl:DIR")
+        _refuse_kafka_options(wish, "leave it out with jsonl:DIR")
         if not run.resume:
             _refuse_begun(workspace, place)
-        return JsonlFolder(place, resume=run.resume)
-    from backfill.kafka_target import KafkaTopic  # noqa: PLC0415 - most replays need no Kafka
+        return run, JsonlFolder(place, resume=run.resume)
+    # Most replays need no Kafka.
+    from backfill.kafka_target import KafkaTopic  # noqa: PLC0415
+    from backfill.kafka_values import Encoding, formats_of  # noqa: PLC0415
 
-    return KafkaTopic(workspace, *place, run.run_id, run.key)
+    if record is None:
+        formats = formats_of(workspace, wish.asked["tables"], wish.value_format)
+        advice = "--registry URL; or --format json"
+    else:
+        formats = record.formats
+        advice = "--registry URL: a run does not keep it, as it may hold a password"
+    encoding = Encoding(formats, wish.registry)
+    encoding.require_registry(advice)
+    target = KafkaTopic(workspace, place, run.run_id, run.key, encoding)
+    return replace(run, formats=formats), target
+
+
+def _refuse_kafka_options(wish: ReplayWish, advice: str) -> None:
+    for option, value in (("--format", wish.value_format), ("--registry", wish.registry)):
+        if value is not None:
+            raise UsageError(f"{option} is for records of a topic", advice)
 
 
 def _tables(  # noqa: PLR0913, PLR0917 - a delivery is of these

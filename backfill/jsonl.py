@@ -10,12 +10,13 @@ from backfill.json_columns import json_objects, text_bytes, with_line_ends
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
 
     from backfill.pace import Pace
+    from backfill.source import LakeSource
 
 CERTIFICATE = "certificate.json"
 
@@ -35,6 +36,9 @@ class JsonlFolder:
     def place(self) -> str:
         """Where the rows go, as `--to` says it."""
         return f"jsonl:{self.folder.absolute()}"
+
+    def begin(self, sources: Mapping[str, LakeSource]) -> None:
+        """Need nothing: a line is the row as stored."""
 
     def write_step(
         self, step: int, batches: Iterable[tuple[str, pa.RecordBatch]], pace: Pace

@@ -1,4 +1,6 @@
-"""Replayed rows as records of a topic: the stream's own columns as JSON, and where they came from.
+"""Replayed rows as records of a topic: key, value and headers as they were, and where they came from.
+
+Key and headers are what the table keeps of them. Without that, a record has those of ours alone.
 
 At least once: a step is done when each of its records was acknowledged, and one that was cut
 short is sent again. `headrace.origin` names the record for ever, so that a consumer can tell.
@@ -19,25 +21,32 @@ from backfill.columns import (
     times_of,
     topics_of,
 )
-from backfill.json_columns import TEXT, json_objects
+from backfill.json_columns import TEXT
+from backfill.kafka_values import encoder
+from backfill.kept import headers_of, keys_of
 from headrace.contract import (
     INGESTION_TS,
+    KEY,
     METADATA,
     OFFSET,
     ORIGIN,
     PARTITION,
     REGION,
     REGION_HEADER,
+    RESERVED,
     TOPIC,
 )
 from headrace.errors import Terminal, UsageError
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import BY_KEY, Record, Sender
+from headrace.registry.address import RegistryAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from backfill.kafka_values import Encoding
     from backfill.pace import Pace
+    from backfill.source import LakeSource
     from headrace.config.workspace import Workspace
 
 # Which replay sent a record: a consumer that wants the live ones alone leaves these out.
@@ -49,15 +58,32 @@ class KafkaTopic:
     """A topic that takes a replay. Without a key's column, records keep their partition."""
 
     def __init__(
-        self, workspace: Workspace, cluster: str, topic: str, run_id: str, key: str | None = None
+        self,
+        workspace: Workspace,
+        place: tuple[str, str],
+        run_id: str,
+        key: str | None,
+        encoding: Encoding,
     ) -> None:
+        cluster, topic = place
         self.place = f"kafka:{cluster}/{topic}"
         self._key = key
         self._topic = topic
         self._run_id = run_id.encode()
+        self._encoding = encoding
+        self._cache_dir = workspace.state_dir / "registry"
+        self._encode: dict[str, Callable[[pa.RecordBatch], pa.Array]] = {}
         known = workspace.cluster(cluster)
         self._partitions = KafkaCluster(known).require_topic(topic)
         self._sender = Sender(known, topic)
+
+    def begin(self, sources: Mapping[str, LakeSource]) -> None:
+        """Learn how each table's values are written; a registry gets to know Avro's schemas."""
+        url = self._encoding.registry
+        registry = None if url is None else RegistryAddress(url, self._cache_dir)
+        for name, source in sources.items():
+            form = self._encoding.formats.get(name, "json")
+            self._encode[name] = encoder(source, self._topic, form, registry)
 
     def write_step(
         self, _step: int, batches: Iterable[tuple[str, pa.RecordBatch]], pace: Pace
@@ -66,10 +92,11 @@ class KafkaTopic:
         counts: Counter[str] = Counter()
         for source, batch in batches:
             _require_origin(source, batch)
-            values = self._values(batch)
+            values = self._encode[source](batch)
+            is_raw = self._encoding.formats.get(source) == "raw"
             for start, end in pace.pieces(len(values), values.nbytes):
                 part = batch.slice(start, end - start)
-                for record in self._records(part, values[start:end].to_pylist()):
+                for record in self._records(part, values[start:end].to_pylist(), is_raw=is_raw):
                     self._sender.send(record)
                 if pace.looks_at_target:
                     self._sender.close()
@@ -87,34 +114,36 @@ class KafkaTopic:
             f"delete the topic, or leave out the records with the header {REPLAY_HEADER}",
         )
 
-    def _values(self, batch: pa.RecordBatch) -> pa.Array:
-        own = [name for name in batch.schema.names if name != METADATA]
-        return json_objects(batch.select(own)).cast(pa.large_binary())
-
-    def _records(self, batch: pa.RecordBatch, values: Sequence[bytes]) -> Iterator[Record]:
+    def _records(
+        self, batch: pa.RecordBatch, values: Sequence[bytes | None], *, is_raw: bool
+    ) -> Iterator[Record]:
         origins = _origins(batch).to_pylist()
         regions = regions_of(batch).cast(pa.binary()).to_pylist()
         replay = (REPLAY_HEADER, self._run_id)
-        keys = self._keys(batch)
-        for value, key, partition, origin, region in zip(
-            values, keys, self._places(batch), origins, regions, strict=True
+        keys = self._keys(batch, is_raw=is_raw)
+        for value, key, partition, origin, region, kept in zip(
+            values, keys, self._places(batch), origins, regions, headers_of(batch), strict=True
         ):
-            headers = [(ORIGIN, origin), replay]
-            if region is not None:
+            headers = [*kept, (ORIGIN, origin), replay]
+            if region is not None and all(name != REGION_HEADER for name, _ in kept):
                 headers.append((REGION_HEADER, region))
             yield Record(value, key, headers, None, partition)
 
-    def _keys(self, batch: pa.RecordBatch) -> Sequence[bytes | None]:
+    def _keys(self, batch: pa.RecordBatch, *, is_raw: bool) -> Sequence[bytes | None]:
         if self._key is None:
-            return [None] * batch.num_rows
-        if self._key not in batch.schema.names:
+            kept = keys_of(batch)
+            if is_raw and kept is None and _is_binary(batch, KEY):
+                kept = batch.column(KEY)
+            return [None] * batch.num_rows if kept is None else kept.to_pylist()
+        own = [name for name in batch.schema.names if name not in RESERVED]
+        if self._key not in own:
             raise UsageError(
-                f"--key {self._key}: there is no such column",
-                f"there are {', '.join(name for name in batch.schema.names if name != METADATA)}",
+                f"--key {self._key}: there is no such column", f"there are {', '.join(own)}"
             )
-        keys: list[bytes | None] = (
-            batch.column(self._key).cast(pa.string()).cast(pa.binary()).to_pylist()
-        )
+        column = batch.column(self._key)
+        if not _is_binary(batch, self._key):
+            column = column.cast(pa.string()).cast(pa.binary())
+        keys: list[bytes | None] = column.to_pylist()
         return keys
 
     def _places(self, batch: pa.RecordBatch) -> Sequence[int]:
@@ -128,6 +157,11 @@ class KafkaTopic:
                 "give the topic as many partitions, or name a column by --key to spread them by",
             )
         return places
+
+
+def _is_binary(batch: pa.RecordBatch, name: str) -> bool:
+    held = batch.schema.field(name).type if name in batch.schema.names else None
+    return held is not None and (pa.types.is_binary(held) or pa.types.is_large_binary(held))
 
 
 def _require_origin(source: str, batch: pa.RecordBatch) -> None:
@@ -151,7 +185,7 @@ def _origins(batch: pa.RecordBatch) -> pa.Array:
         topics_of(batch),
         partitions_of(batch),
         offsets_of(batch),
-        pc.floor(pc.divide(times_of(batch, INGESTION_TS), 1000)),
+        pa.array(times_of(batch, INGESTION_TS).to_numpy() // 1000),
     )
     return pc.binary_join_element_wise(*(part.cast(TEXT) for part in parts), SLASH).cast(
         pa.large_binary()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from backfill.iceberg_bounds import kind_of
 from backfill.lookups.frames import lookups_to_look_at
 from backfill.request import sources_of
-from backfill.selection import selected
+from backfill.selection import seen_by_applications
 from headrace.application.select import of_the_past
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.iceberg.catalog import load_table
@@ -77,7 +77,7 @@ def _look(
     for name, source in of_the_past(app.config).items():
         table = load_table(workspace, source.identifier)
         names = declared.get(source.identifier, ())
-        columns = selected(source.identifier, table.schema(), names, time_column)
+        columns = seen_by_applications(source.identifier, table.schema(), names, time_column)
         schemas[source.identifier] = columns
         reader = spark.readStream.format(NAME).schema(spark_schema(columns, table.properties))
         frames[name] = reader.option("table", source.identifier).load()

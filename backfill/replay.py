@@ -37,6 +37,9 @@ class Target(Protocol):
     def place(self) -> str:
         """Where that is, as `--to` says it."""
 
+    def begin(self, sources: Mapping[str, LakeSource], /) -> None:
+        """Learn of which tables records will come, before the first step."""
+
     def write_step(
         self, step: int, batches: Iterable[tuple[str, pa.RecordBatch]], pace: Pace, /
     ) -> Counter[str]:
@@ -74,6 +77,7 @@ class Delivery:
 
     def run(self, target: Target, drain: Drain, pace: Pace) -> Iterator[Progress]:
         """Deliver what is left; stops between two steps when asked to drain."""
+        target.begin(self._sources)
         for step in self._plan.steps[self._position.steps_done :]:
             if drain.requested:
                 return

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from backfill.period import Period
     from backfill.plan import Order, Plan
     from backfill.replay import Target
+    from backfill.value_formats import ValueFormat
     from headrace.config.lookups import Lookup
     from headrace.config.workspace import Workspace
 
@@ -78,6 +79,7 @@ class Run:
     run_id: str
     resume: bool
     key: str | None = None
+    formats: Mapping[str, ValueFormat] = field(default_factory=dict)
 
 
 def new_run_id() -> str:
@@ -155,11 +157,12 @@ def sources_of(
     }
 
 
-def record_of(plan: Plan, to: str, app: str | None = None, key: str | None = None) -> RunRecord:
+def record_of(plan: Plan, to: str, app: str | None = None, run: Run | None = None) -> RunRecord:
     """Sum up a run that begins now."""
+    key, formats = (None, {}) if run is None else (run.key, dict(run.formats))
     begun = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     tables = tuple(source.name for source in plan.sources)
-    return RunRecord(to, begun, len(plan.steps), plan.rows, tables, app, key)
+    return RunRecord(to, begun, len(plan.steps), plan.rows, tables, app, key, formats)
 
 
 @contextmanager
@@ -177,7 +180,7 @@ def delivery(
         else:
             state.refuse_existing()
             plan = plan_of(workspace, request)
-            state.begin(plan, record_of(plan, target.place, key=run.key))
+            state.begin(plan, record_of(plan, target.place, run=run))
         sources = sources_of(workspace, plan)
         for source in sources.values():
             tags.hold(source, run.run_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.contract import METADATA
+from headrace.contract import METADATA, RECORD
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +35,23 @@ def selected(
     if not columns:
         return schema
     return schema.select(*columns, *always_read(schema, time_column))
+
+
+def seen_by_applications(
+    table: str, schema: Schema, columns: Sequence[str], time_column: str
+) -> Schema:
+    """Return the same, without what is kept of the Kafka records, unless that is asked for by name.
+
+    An application that runs live does not get it either.
+    """
+    chosen = selected(table, schema, columns, time_column)
+    return chosen if columns else without_record(chosen)
+
+
+def without_record(schema: Schema) -> Schema:
+    """Return the columns without what is kept of the Kafka records."""
+    names = [field.name for field in schema.fields]
+    return schema.select(*(one for one in names if one != RECORD)) if RECORD in names else schema
 
 
 def always_read(schema: Schema, time_column: str) -> set[str]:

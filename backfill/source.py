@@ -14,7 +14,7 @@ from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
 from backfill.listing import Listed, has_deletes, listed, time_bound
-from backfill.selection import always_read, selected
+from backfill.selection import always_read, seen_by_applications, selected
 from backfill.strict import cell_us
 from backfill.table_reader import LeftOut, TableReader
 from backfill.units import RowGroup, Unit
@@ -51,7 +51,8 @@ class Found(NamedTuple):
 class LakeSource:
     """One table, pinned to a snapshot: the one given, or the one that it has now.
 
-    A thin one reads of the columns that every replay goes by no more than that takes.
+    A thin one reads of the columns that every replay goes by no more than that takes. As stored, its
+    rows have what is kept of the Kafka records, too, which applications do not see.
     """
 
     def __init__(  # noqa: PLR0913 - what is read of which table
@@ -68,6 +69,7 @@ class LakeSource:
         scan: bool = False,
         conditions: Sequence[Condition] = (),
         thin: bool = False,
+        as_stored: bool = True,
     ) -> None:
         self.name = name
         self.conditions = tuple(conditions)
@@ -97,7 +99,11 @@ class LakeSource:
             conditions=self.conditions,
         )
         goes_by = [time_column, *([REGION] if regions else [])] if thin else None
-        self.columns = selected(name, self._schema, columns, time_column, goes_by)
+        self.columns = (
+            selected(name, self._schema, columns, time_column, goes_by)
+            if as_stored or thin
+            else seen_by_applications(name, self._schema, columns, time_column)
+        )
 
     @property
     def schema_id(self) -> int:

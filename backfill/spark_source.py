@@ -34,9 +34,11 @@ REQUIRED = ("workspace", "plan", "table")
 class ReplaySource(DataSource):
     """`spark.readStream.format("headrace")`, with the options `workspace`, `plan` and `table`.
 
-    `columns` names the columns to read, with commas; Spark pushes none into a streaming read.
-    `rate_limit` is how fast the whole plan may go, as on the command line, `readers` among how many tasks a step is shared
-    out: by default as many as there are cores here. `until` is the number of the step to end before.
+    `columns` names the columns to read, with commas; Spark pushes none into a streaming read. Without
+    it all are read but `__record__`, which no application has live; it can be named. `rate_limit` is
+    how fast the whole plan may go, as on the command line, `readers` among how many tasks a step is
+    shared out: by default as many as there are cores here. `until` is the number of the step to end
+    before.
     """
 
     @classmethod

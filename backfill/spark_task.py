@@ -109,6 +109,7 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         time_column=plan.time_column,
         conditions=pinned[table].conditions,
         thin="thin" in named,
+        as_stored=False,
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from backfill.period import Period  # noqa: TC001 - a kept record is read by its types
 from backfill.plan import Plan, read_plan
+from backfill.value_formats import ValueFormat  # noqa: TC001 - as above
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class RunRecord:
     tables: tuple[str, ...]
     app: str | None = None
     key: str | None = None
+    # To Kafka, the format of each table's values: its property may have changed since.
+    formats: dict[str, ValueFormat] = field(default_factory=dict)
     # The rows that are emitted, by the sink's time_column; where they wait to be published.
     emitted: Period | None = None
     staged: str | None = None

@@ -18,7 +18,9 @@ from backfill.columns import inside, regions_of, times_of
 from backfill.file_columns import holds_structs_in_lists, same_columns
 from backfill.filtering import groups_that_may_match, mask
 from backfill.footer import row_groups, scanned_row_groups
-from headrace.contract import OFFSET, PARTITION, REGION, TOPIC
+from backfill.kept import completed, kept_type, without_empty_headers
+from backfill.selection import without_record
+from headrace.contract import OFFSET, PARTITION, RECORD, REGION, TOPIC
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -92,18 +94,28 @@ class TableReader:
     def _wanted(
         self, unit: Unit, wanted: Schema, lanes: LaneFilter | None, left_out: LeftOut
     ) -> Iterator[pa.RecordBatch]:
+        names = [field.name for field in wanted.fields]
+        kept = kept_type(wanted)
+        # Files from before it was kept are as good as any: the rest of them is read as it stands.
+        rest = wanted if kept is None else without_record(wanted)
         with self.open(unit.path) as opened:
-            if self.is_plain(unit, opened, wanted):
+            if self.is_plain(unit, opened, rest):
                 groups = list(range(*(unit.row_groups or (0, opened.metadata.num_row_groups))))
-                kept = groups_that_may_match(opened, groups, self.conditions)
-                others = [group for group in groups if group not in kept]
+                matching = groups_that_may_match(opened, groups, self.conditions)
+                others = [group for group in groups if group not in matching]
                 left_out.rows += self._count(unit, opened, others, lanes)
-                names = [field.name for field in wanted.fields]
-                for batch in self._plain_rows(unit, opened, kept, self._leaves(wanted)):
-                    yield batch.select(names)
+                leaves = self._leaves(rest)
+                if kept is not None and RECORD in opened.schema_arrow.names:
+                    leaves.append(RECORD)
+                for batch in self._plain_rows(unit, opened, matching, leaves):
+                    yield batch.select(names) if kept is None else completed(batch, names, kept)
                 return
-        self._refuse_lost_nulls(wanted)
-        yield from self.scan(unit, wanted)
+        self._refuse_lost_nulls(rest)
+        for batch in self.scan(unit, wanted):
+            if kept is None:
+                yield batch
+            else:
+                yield completed(without_empty_headers(batch), names, kept)
 
     def _count(
         self, unit: Unit, opened: pq.ParquetFile, groups: list[int], lanes: LaneFilter | None

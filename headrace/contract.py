@@ -6,10 +6,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from headrace.schema.model import Field, Primitive, Record
+from headrace.schema.model import Array, Field, Primitive, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 METADATA: Final = "__metadata__"
 INGESTION_TS: Final = f"{METADATA}.kafka_ingestion_ts"
@@ -34,6 +34,34 @@ METADATA_RECORD: Final = Record(
     ),
 )
 METADATA_FIELD: Final = Field(METADATA, METADATA_RECORD, nullable=False)
+
+# What a lake table may keep of the Kafka record itself, for replays into topics. Applications see
+# none of it: what they read live does not have it.
+RECORD: Final = "__record__"
+KEY: Final = "key"
+HEADERS: Final = "headers"
+# Comes with the key: a row whose columns are all null need not be a record without a value.
+TOMBSTONE: Final = "tombstone"
+HEADER_RECORD: Final = Record(
+    "headrace.Header",
+    (
+        Field("name", Primitive.STRING, nullable=False),
+        Field("value", Primitive.BYTES, nullable=True),
+    ),
+)
+_KEPT: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
+    {
+        KEY: (
+            Field(KEY, Primitive.BYTES, nullable=True),
+            Field(TOMBSTONE, Primitive.BOOLEAN, nullable=True),
+        ),
+        HEADERS: (Field(HEADERS, Array(HEADER_RECORD, item_nullable=False), nullable=True),),
+    }
+)
+RESERVED: Final = (METADATA, RECORD)
+
+# The property of a table that says how the values of its topic are encoded: json, avro or raw.
+VALUE_FORMAT: Final = "headrace.value-format"
 
 # Iceberg keeps metrics of a table's first 100 columns only, and without these bounds a replay
 # would have to open every file to plan.
@@ -70,3 +98,15 @@ def without_metadata(record: Record) -> Record:
 def with_metadata(record: Record) -> Record:
     """Return the stream's own columns, then the metadata struct as the last one."""
     return replace(record, fields=(*without_metadata(record).fields, METADATA_FIELD))
+
+
+def own_columns(record: Record) -> Record:
+    """Return the stream's own columns of a table that may keep more of a record than those."""
+    own = tuple(field for field in record.fields if field.name not in RESERVED)
+    return replace(record, fields=own)
+
+
+def record_field(keep: Collection[str]) -> Field:
+    """Return the column that keeps these parts of a record: `key`, `headers`."""
+    fields = tuple(field for part in (KEY, HEADERS) if part in keep for field in _KEPT[part])
+    return Field(RECORD, Record("headrace.Record", fields), nullable=True)

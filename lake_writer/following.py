@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from headrace.contract import VALUE_FORMAT
 from headrace.errors import Terminal
 from headrace.iceberg.evolving import DoesNotFit, follow, own_columns
+from headrace.iceberg.keeping import keep_records
 from headrace.iceberg.tables import ensure_table
 from headrace.records.columns import decoder
 from lake_writer.plan import schema_of, values_of
@@ -47,12 +49,15 @@ class Following:
     def begin(self) -> None:
         """Make the table, or bring it to the schema, which may have changed since the last run."""
         config = self._table.config
+        said = {VALUE_FORMAT: config.source.format}
         self._bring(
             self._newest,
             lambda: ensure_table(
-                self._workspace, config.table, self._newest, config.schema_evolution
+                self._workspace, config.table, self._newest, config.schema_evolution, said
             ),
         )
+        table = keep_records(self._load, config.table.identifier, config.keep)
+        self._schema_id = table.metadata.current_schema_id
 
     def before_batch(self, table: Table) -> Table:
         """Return the table with the columns that the next batch needs."""

@@ -30,6 +30,7 @@ class LandingPlan:
     region: str | None
     values: Values
     quarantine: tuple[str, Way] | None
+    keep: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         # Properties may hold a password.
@@ -70,4 +71,5 @@ def landing_plan(workspace: Workspace, table: LoadedLakeTable, how: Values) -> L
         quarantine=None
         if place is None
         else quarantine_way(workspace.cluster(place.cluster), place.topic, room),
+        keep=config.keep,
     )

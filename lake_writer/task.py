@@ -92,7 +92,7 @@ class _Run:
 
     def run(self) -> Written:
         plan = self._task.plan
-        columns = Columns(plan.values, plan.topic, plan.region, self._task.place.columns)
+        columns = Columns(plan.values, plan.topic, plan.region, self._task.place.columns, plan.keep)
         reader = _readers.take(plan.properties)
         try:
             for number, messages in reader.chunks(plan.topic, self._task.ranges):

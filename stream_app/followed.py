@@ -160,8 +160,9 @@ def _columns(workspace: Workspace, source: IcebergSource, followed: Followed) ->
         (),
         columns=source.columns,
         time_column=followed.time_column,
+        as_stored=False,
     )
-    return source.columns or tuple(table.all_columns)
+    return source.columns or tuple(field.name for field in table.columns.fields)
 
 
 def _follow(source: IcebergSource) -> Follow:

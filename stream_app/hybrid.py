@@ -11,7 +11,7 @@ from headrace.application.places import to_json
 from headrace.application.transform import bound_ahead
 from headrace.config.app import HybridSource, IcebergSource, KafkaTopics
 from headrace.config.checks_candidates import differences
-from headrace.contract import without_metadata
+from headrace.contract import own_columns
 from headrace.errors import Terminal, UsageError
 from headrace.schema.avro import stored_avro
 from headrace.schema.iceberg import from_iceberg
@@ -56,7 +56,7 @@ def hybrid_streams(  # noqa: PLR0913 - the sources of a run
         table = tables[pair.past.identifier]
         columns = from_iceberg(table.table.schema(), table.table.properties)
         live = stored_avro(options["schema"], "the source's schema")
-        found = list(differences(without_metadata(columns), live, ("the table", "the topic")))
+        found = list(differences(own_columns(columns), live, ("the table", "the topic")))
         if found:
             raise Terminal(
                 f"the table and the topic of {name} have different columns: {'; '.join(found)}",

@@ -54,6 +54,7 @@ class FollowSource(DataSource):
             (),
             columns=asked.columns,
             time_column=asked.followed.time_column,
+            as_stored=False,
         )
         columns = from_iceberg(source.columns, source.table.properties)
         return StructType.fromJson(to_spark(columns))

@@ -9,6 +9,7 @@ from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.schema import Schema
 
 from backfill.file_columns import holds_structs_in_lists
+from backfill.selection import without_record
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def lookup_columns(text: str, table: str, columns: Sequence[str]) -> Schema:
         raise Terminal(
             f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
         )
-    chosen = schema.select(*columns) if columns else schema
+    chosen = schema.select(*columns) if columns else without_record(schema)
     held = [one.name for one in chosen.fields if holds_structs_in_lists(one.field_type)]
     if held:
         # pyiceberg reads a missing list of structs as an empty one.

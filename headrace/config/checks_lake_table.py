@@ -42,6 +42,7 @@ def check_lake_table(sheet: Sheet) -> dict[str, Record]:
     check_overrides(sheet)
     _check_tombstones(sheet, schema)
     _check_incompatible(sheet)
+    _check_keep(sheet)
     sheet.check_catalog("table", "catalog")
     check_partitions(sheet, ("table", "partition_by"), columns)
     return {} if schema is None else {"source": schema}
@@ -66,6 +67,15 @@ def _check_incompatible(sheet: Sheet) -> None:
     if (sheet.text("hygiene", "on_bad_record") or "quarantine") != "quarantine":
         message = f"hygiene keeps no bad record: on_bad_record is {sheet.shown('hygiene', 'on_bad_record')}"
         sheet.report(path, message, "choose stop, or hygiene.on_bad_record: quarantine")
+
+
+def _check_keep(sheet: Sheet) -> None:
+    seen: set[str | None] = set()
+    for number, _ in enumerate(sheet.items("keep")):
+        part = sheet.text("keep", number)
+        if part is not None and part in seen:
+            sheet.report(("keep", number), f"{part} is there twice", "remove one of them")
+        seen.add(part)
 
 
 def check_partitions(

@@ -77,6 +77,12 @@ class LakeTable(Model):
         "and name the changes, or go on with the schema before, and keep in the quarantine what "
         "does not fit that.",
     )
+    keep: tuple[Literal["key", "headers"], ...] = Field(
+        default=(),
+        description="What the table keeps of each record beside its columns: key, headers. They land "
+        "byte for byte in the column __record__, which applications do not see, and a replay into a "
+        "topic gives them back.",
+    )
     overrides: Overrides = Field(default_factory=dict, description=OVERRIDES_DOC)
 
     @property

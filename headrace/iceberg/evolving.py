@@ -1,31 +1,22 @@
-"""Bringing a table to the schema of its records and to the partitions of its file.
-
-Others work on it meanwhile: the catalog takes each change only on the very table that was looked
-at. Where somebody else changed it in between, it is looked at again.
-"""
+"""Bringing a table to the schema of its records and to the partitions of its file."""
 
 from __future__ import annotations
 
 import json
-import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-import structlog
 from pyiceberg.table.update import (
     AddPartitionSpecUpdate,
-    AddSchemaUpdate,
-    AssertCurrentSchemaId,
     AssertDefaultSpecId,
     AssertLastAssignedPartitionId,
-    SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
     SetPropertiesUpdate,
 )
 
-from headrace.contract import with_metadata, without_metadata
-from headrace.errors import Terminal, Transient
-from headrace.iceberg.append import HeadMoved, NoAnswer, commit_if
+from headrace.contract import own_columns as own_columns_of
+from headrace.contract import with_metadata
+from headrace.errors import Terminal
+from headrace.iceberg.changing import Change, changed, on_schema, schema_updates
 from headrace.iceberg.evolution import evolution
 from headrace.iceberg.specs import next_spec, shown
 from headrace.schema.avro import to_avro
@@ -36,14 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyiceberg.table import Table
-    from pyiceberg.table.update import TableRequirement, TableUpdate
+    from pyiceberg.table.update import TableUpdate
 
     from headrace.config.partitioning import Partition
     from headrace.iceberg.evolution import Evolution, Follows
     from headrace.schema.model import Record
-
-WAITS_S: Final = (0.0, 0.1, 0.4, 1.6)
-log = structlog.get_logger(__name__)
 
 
 class DoesNotFit(Terminal):
@@ -59,21 +47,12 @@ class DoesNotFit(Terminal):
         super().__init__(f"table {name} does not fit the schema: {'; '.join(self.reasons)}", advice)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What the catalog is asked to do, on which conditions, and what that is in words."""
-
-    conditions: Sequence[TableRequirement]
-    updates: Sequence[TableUpdate]
-    told: Sequence[str]
-
-
 def follow(load: Callable[[], Table], name: str, record: Record, follows: Follows) -> Table:
     """Return the table with columns for the record's fields; DoesNotFit where that may not be."""
     wanted = with_metadata(record)
     said = json.dumps(to_avro(wanted))
 
-    def missing(table: Table) -> _Change | None:
+    def missing(table: Table) -> Change | None:
         partitions = {one.name for spec in table.specs().values() for one in spec.fields}
         found = evolution(table.schema(), wanted, table.metadata.last_column_id, partitions)
         if found.problems or found.beyond(follows):
@@ -83,7 +62,7 @@ def follow(load: Callable[[], Table], name: str, record: Record, follows: Follow
             return None
         return _columns_change(table, found, said)
 
-    return _changed(load, name, missing)
+    return changed(load, name, missing)
 
 
 def follow_partitions(
@@ -91,7 +70,7 @@ def follow_partitions(
 ) -> Table:
     """Return the table with these partitions for the files to come; those that are there stay."""
 
-    def missing(table: Table) -> _Change | None:
+    def missing(table: Table) -> Change | None:
         held, spec = table.spec(), next_spec(table.metadata, partitions)
         if spec.spec_id == held.spec_id:
             return None
@@ -105,49 +84,20 @@ def follow_partitions(
             ),
         )
         before, after = (shown(one, table.schema()) for one in (held, spec))
-        return _Change(conditions, updates, [f"partition new files by {after} instead of {before}"])
+        return Change(conditions, updates, [f"partition new files by {after} instead of {before}"])
 
-    return _changed(load, name, missing)
+    return changed(load, name, missing)
 
 
 def own_columns(table: Table) -> Record | None:
     """Return the schema that a table was last brought to; None where it does not say."""
     if PROPERTY not in table.properties:
         return None
-    return without_metadata(from_iceberg(table.schema(), table.properties))
+    return own_columns_of(from_iceberg(table.schema(), table.properties))
 
 
-def _columns_change(table: Table, found: Evolution, said: str) -> _Change:
+def _columns_change(table: Table, found: Evolution, said: str) -> Change:
     updates: list[TableUpdate] = [SetPropertiesUpdate(updates={PROPERTY: said})]
     if found.schema is not table.schema():
-        number = max(schema.schema_id for schema in table.metadata.schemas) + 1
-        schema = found.schema.model_copy(update={"schema_id": number})
-        updates += [AddSchemaUpdate(schema_=schema), SetCurrentSchemaUpdate(schema_id=-1)]
-    condition = AssertCurrentSchemaId(current_schema_id=table.metadata.current_schema_id)
-    return _Change((condition,), updates, [change.text for change in found.changes])
-
-
-def _changed(
-    load: Callable[[], Table], name: str, missing: Callable[[Table], _Change | None]
-) -> Table:
-    """Return the table when nothing is missing any more."""
-    why = ""
-    for wait_s in WAITS_S:
-        time.sleep(wait_s)
-        table = load()
-        change = missing(table)
-        if change is None:
-            return table
-        try:
-            after = commit_if(change.conditions, table, change.updates)
-        except (HeadMoved, NoAnswer) as problem:
-            why = str(problem)
-            log.info("the table has changed, looking again", table=name, why=why)
-            continue
-        for text in change.told:
-            log.info("the table follows its file", table=name, did=text)
-        return after
-    raise Transient(
-        f"the catalog did not change {name} in {len(WAITS_S)} attempts ({why})",
-        "start it again when the catalog answers",
-    )
+        updates += schema_updates(table, found.schema)
+    return Change((on_schema(table),), updates, [change.text for change in found.changes])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from pyiceberg.exceptions import TableAlreadyExistsError
 
@@ -15,7 +16,7 @@ from headrace.iceberg.specs import first_spec
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyiceberg.table import Table
 
@@ -25,13 +26,21 @@ if TYPE_CHECKING:
     from headrace.schema.model import Record
 
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 def ensure_table(
-    workspace: Workspace, target: Target, record: Record, follows: Follows = "none"
+    workspace: Workspace,
+    target: Target,
+    record: Record,
+    follows: Follows = "none",
+    said: Mapping[str, str] = NOTHING,
 ) -> Table:
     """Return the table, made by the schema where it is missing.
 
     One that is there gets the columns that it lacks, as far as it is to follow, and then the
-    partitions that its file names; one that does not fit is refused.
+    partitions that its file names; one that does not fit is refused. `said` are properties by which
+    the table is to tell something of itself.
     """
     catalog = open_catalog(workspace.catalog(target.catalog))
     name = (*target.database.split("."), target.table)
@@ -44,15 +53,14 @@ def ensure_table(
                 name,
                 schema,
                 partition_spec=first_spec(target.partition_by or (), schema),
-                properties={**properties(target), **own_properties},
+                properties={**properties(target), **own_properties, **said},
             )
     load = partial(catalog.load_table, name)
     table = follow(load, target.identifier, record, follows)
     if target.partition_by is not None:
         table = follow_partitions(load, target.identifier, target.partition_by)
-    missing = {
-        key: value for key, value in TABLE_PROPERTIES.items() if table.properties.get(key) != value
-    }
+    wanted = {**TABLE_PROPERTIES, **said}
+    missing = {key: value for key, value in wanted.items() if table.properties.get(key) != value}
     if missing:
         with table.transaction() as transaction:
             transaction.set_properties(missing)

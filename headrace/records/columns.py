@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from headrace.contract import METADATA
+from headrace.contract import METADATA, RECORD
 from headrace.errors import Terminal
 from headrace.records.arrow import column_maker
 from headrace.records.codegen import function
 from headrace.records.decoding import decoding, region_of
 from headrace.records.hygiene import Broken, never_null
+from headrace.records.kept import Kept
 from headrace.records.rows import row_class
 from headrace.records.times import FIRST_DAY, LAST_DAY
 from headrace.records.unfollowed import unfollowed_in, with_unfollowed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from headrace.records.rows import Row
     from headrace.records.values import Values
@@ -42,16 +43,28 @@ _ARGUMENTS: Final = ("messages", "now_ms", "rows", "at_ms", "offsets", "regions"
 
 
 class Columns:
-    """Makes record batches of a topic's records, with the columns that are given."""
+    """Makes record batches of a topic's records, with the columns that are given.
 
-    def __init__(self, values: Values, topic: str, region: str | None, columns: pa.Schema) -> None:
+    `keep` names what `__record__` is to hold of each; without it, that column is null.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        topic: str,
+        region: str | None,
+        columns: pa.Schema,
+        keep: Collection[str] = (),
+    ) -> None:
         self._columns = columns
-        own = pa.schema([one for one in columns if one.name != METADATA])
+        self._kept = Kept(columns, keep)
+        ours = {METADATA, *([RECORD] if self._kept.names else [])}
+        own = pa.schema([one for one in columns if one.name not in ours])
         self._make = column_maker(values.schema, own)
         self._metadata: pa.StructType = columns.field(METADATA).type
         self._metadata_at = columns.get_field_index(METADATA)
         self._topic = topic
-        self._decode = decoder(values, region)
+        self._decode = decoder(values, region, self._kept)
 
     def __call__(
         self, messages: Sequence[Message], partition: int
@@ -63,7 +76,12 @@ class Columns:
         regions: list[str | None] = []
         bad: list[Bad] = []
         now_ms = time.time_ns() // 1_000_000
-        self._decode(messages, now_ms, rows, at_ms, offsets, regions, bad)
+        kept: list[list[Any]] = [[] for _ in self._kept.names]
+        try:
+            self._decode(messages, now_ms, rows, at_ms, offsets, regions, bad, *kept)
+        except SystemError as problem:
+            # A region is the last that is noted of a record.
+            raise self._unreadable(messages[len(regions) + len(bad)], problem) from None
         times_us = np.array(at_ms, np.int64) * 1000
         given = {
             "kafka_ingestion_ts": pa.array(times_us),
@@ -77,16 +95,36 @@ class Columns:
             [given[one.name].cast(one.type) for one in fields], fields=fields
         )
         arrays = self._make(rows)
-        arrays.insert(self._metadata_at, struct)
+        made = [(self._metadata_at, struct)]
+        if kept:
+            made.append((self._kept.at, self._kept.column(kept, len(rows))))
+        for at, array in sorted(made, key=lambda one: one[0]):
+            arrays.insert(at, array)
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._columns)
         return batch, int(times_us.max(initial=0)), bad
 
+    def _unreadable(self, message: Message, problem: SystemError) -> Exception:
+        """Return what is told of a record whose headers the client itself cannot read.
 
-def decoder(values: Values, region: str | None) -> Callable[..., None]:
+        Nothing may ask for them a second time: the client then gives what ends the process.
+        """
+        if not isinstance(problem.__cause__, UnicodeDecodeError):
+            return problem
+        return Terminal(
+            f"{self._topic}-{message.partition()} @ {message.offset()}: the name of a header is no"
+            " UTF-8, as Kafka has it, and its client cannot read that",
+            "let whoever produces it name its headers in UTF-8; to read on behind the record,"
+            " delete the topic's records up to it, with on_data_loss: skip",
+        )
+
+
+def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Callable[..., None]:
     """Return what sorts messages into the lists that columns are made of, and the bad ones.
 
-    Its arguments are (messages, now_ms, rows, at_ms, offsets, regions, bad).
+    Its arguments are (messages, now_ms, rows, at_ms, offsets, regions, bad), and then a list for
+    each part of the records that is kept.
     """
+    lists = () if kept is None else kept.lists
     whole, unfollowed, find = _with_unfollowed(values)
     half = decoding(values.format, whole, values.hygiene, values.registry)
     broken = Broken("decode", None, BEYOND, values.hygiene.action("decode"))
@@ -100,6 +138,7 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
         *(f"    {line}" for line in _with_tombstones(values, (*half.lines, *unfollowed))),
         "    rows.append(r); at_ms.append(at); offsets.append(m.offset())",
         "    headers = m.headers()",
+        *(() if kept is None else (f"    {line}" for line in kept.lines)),
         "    regions.append(region if headers is None else region_of(headers, region))",
     ]
     names = {
@@ -110,7 +149,7 @@ def decoder(values: Values, region: str | None) -> Callable[..., None]:
         "region": region,
         "region_of": region_of,
     }
-    return function("decode_all", _ARGUMENTS, body, names)
+    return function("decode_all", (*_ARGUMENTS, *lists), body, names)
 
 
 def _with_tombstones(values: Values, lines: Sequence[str]) -> Sequence[str]:

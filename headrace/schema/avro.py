@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from headrace.contract import METADATA
+from headrace.contract import RESERVED
 from headrace.schema.avro_parse import Parser
 from headrace.schema.avro_render import Renderer
 from headrace.schema.refused import SchemaRefused, refuse_if
@@ -34,9 +34,11 @@ def parse_avro(text_or_obj: object, where: str = "Avro schema") -> Record:
     """Return a stream's schema; SchemaRefused has every problem of it, as `path: reason`."""
     record, problems = _parse(text_or_obj, where)
     for field in record.fields:
-        if field.name.casefold() == METADATA:
+        if field.name.casefold() in RESERVED:
             path = f"{short_name(record.name)}.{field.name}"
-            problems.append(f"{path}: the name {METADATA} is kept for headrace's own struct")
+            problems.append(
+                f"{path}: the name {field.name.casefold()} is kept for headrace's own struct"
+            )
     refuse_if(where, problems)
     return record
 

@@ -4,7 +4,10 @@ from headrace.contract import (
     INGESTION_TS,
     METADATA,
     METADATA_RECORD,
+    RECORD,
     TABLE_PROPERTIES,
+    own_columns,
+    record_field,
     with_metadata,
     without_metadata,
 )
@@ -21,6 +24,20 @@ def test_the_metadata_struct_is_the_last_column_and_there_once() -> None:
     assert with_metadata(stored) == stored
     assert without_metadata(stored) == STREAM
     assert without_metadata(STREAM) == STREAM
+
+
+def test_what_is_kept_of_a_record_is_what_is_asked_for() -> None:
+    kept = record_field(["headers", "key"])
+    stored = Record(STREAM.name, (*with_metadata(STREAM).fields, kept))
+    assert own_columns(stored) == STREAM
+    assert with_metadata(STREAM) == with_metadata(with_metadata(STREAM))
+    schema, _ = to_iceberg(stored)
+    assert str(schema.find_type(RECORD)) == (
+        "struct<9: key: optional binary, 10: tombstone: optional boolean,"
+        " 11: headers: optional list<struct<13: name: required string, 14: value: optional binary>>>"
+    )
+    (only,) = to_iceberg(Record("only", (record_field(["headers"]),)))[0].fields
+    assert "key" not in str(only)
 
 
 def test_the_metadata_struct_is_the_designs() -> None:

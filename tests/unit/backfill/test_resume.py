@@ -24,7 +24,7 @@ from headrace.contract import METADATA
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from backfill.lanes import LaneFilter
     from backfill.plan import Order
@@ -91,6 +91,9 @@ class Target:
     after: bool = False
     place: str = "memory"
     steps: dict[int, list[int]] = field(default_factory=dict)
+
+    def begin(self, _sources: Mapping[str, LakeSource], /) -> None:
+        """Need nothing."""
 
     def write_step(
         self, step: int, batches: Iterable[tuple[str, pa.RecordBatch]], _pace: Pace

@@ -1,4 +1,4 @@
-"""What a lake table's file says of changed schemas and tombstones, and cannot mean."""
+"""What a lake table's file says of changed schemas, tombstones and keys, and cannot mean."""
 
 from __future__ import annotations
 
@@ -69,3 +69,28 @@ def test_no_partitions_are_not_the_same_as_nothing_said_of_them(files: Files) ->
     assert partitions() == ()
     files.spoil(TABLE, ", partition_by: []", "")
     assert partitions() is None
+
+
+def test_what_is_kept_is_key_and_headers_each_once(files: Files) -> None:
+    text = (files.root / TABLE).read_text()
+    files.write(TABLE, f"{text}keep: [headers, key]\n")
+    assert files.problems() == []
+    workspace = load_workspace(files.root)
+    assert load_lake_table(files.root / TABLE, workspace).config.keep == ("headers", "key")
+    files.write(TABLE, f"{text}keep: [key, key]\n")
+    assert files.problems() == [f"{TABLE}:7:13: key is there twice — remove one of them"]
+    files.write(TABLE, f"{text}keep: [value]\n")
+    (problem,) = files.problems()
+    assert "key" in problem
+    assert "headers" in problem
+
+
+def test_no_field_of_a_schema_has_the_name_of_what_is_kept(files: Files) -> None:
+    text = (files.root / TABLE).read_text()
+    files.write(TABLE, f"{text}keep: [key]\n")
+    schema = files.root / "schemas/playback.avsc"
+    own = '"fields": [{"name": "__Record__", "type": ["null", "string"]}, '
+    schema.write_text(schema.read_text().replace('"fields": [', own, 1))
+    assert any(
+        "the name __record__ is kept for headrace's own struct" in p for p in files.problems()
+    )

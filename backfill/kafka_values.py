@@ -1,0 +1,137 @@
+"""The values of records for a topic: in the format in which the table's own topic had them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backfill.columns import offsets_of, partitions_of
+from backfill.json_columns import json_objects
+from backfill.kept import tombstones_of
+from backfill.value_formats import FORMATS
+from headrace.contract import RESERVED, VALUE_FORMAT, own_columns
+from headrace.errors import Terminal, UsageError
+from headrace.iceberg.catalog import load_table
+from headrace.records.arrow import arrow_schema, to_rows
+from headrace.records.avro_writer import AvroWriter
+from headrace.records.rows import BadRecord
+from headrace.registry.client import Registry
+from headrace.schema.avro import to_avro
+from headrace.schema.iceberg import from_iceberg
+from headrace.schema.model import Primitive, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyiceberg.table import Table
+
+    from backfill.source import LakeSource
+    from backfill.value_formats import ValueFormat
+    from headrace.config.secret import Secret
+    from headrace.config.workspace import Workspace
+    from headrace.registry.address import RegistryAddress
+
+VALUE: Final = "value"
+BYTES: Final = pa.large_binary()
+NO_VALUE: Final = pa.scalar(None, BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The format of each table's values, and the registry that knows Avro's schemas."""
+
+    formats: Mapping[str, ValueFormat] = field(default_factory=dict)
+    registry: Secret | None = None
+
+    def require_registry(self, advice: str) -> None:
+        """Refuse Avro without a registry."""
+        tables = [name for name, form in self.formats.items() if form == "avro"]
+        if tables and self.registry is None:
+            raise UsageError(
+                f"{', '.join(tables)} goes to Kafka as Avro, and nobody says which registry is to"
+                " know the schema",
+                advice,
+            )
+
+
+def formats_of(
+    workspace: Workspace, tables: Sequence[str], asked: ValueFormat | None
+) -> dict[str, ValueFormat]:
+    """Return the format of each table's values: the one asked for, or that of its own topic."""
+    return {name: _format_of(name, load_table(workspace, name), asked) for name in tables}
+
+
+def _format_of(name: str, table: Table, asked: ValueFormat | None) -> ValueFormat:
+    said = table.properties.get(VALUE_FORMAT)
+    form = asked or (said if said in FORMATS else "json")
+    if form == "raw":
+        value = from_iceberg(table.schema(), table.properties).field(VALUE)
+        if value is None or value.type is not Primitive.BYTES:
+            raise UsageError(
+                f"{name} has no column {VALUE} of bytes, which is what goes to Kafka as raw",
+                "--format json, or avro with --registry URL",
+            )
+    return form
+
+
+def encoder(
+    source: LakeSource, topic: str, form: ValueFormat, registry: RegistryAddress | None
+) -> Callable[[pa.RecordBatch], pa.Array]:
+    """Return what makes the values of a table's rows, null where a record had none."""
+    match form:
+        case "raw":
+            return lambda batch: batch.column(VALUE).cast(BYTES)
+        case "avro":
+            if registry is None:
+                raise Terminal(f"{source.name} cannot go as Avro without a registry")
+            table = from_iceberg(source.columns, source.table.properties)
+            return _Avro(source.name, own_columns(table), topic, registry)
+        case "json":
+            return _json
+
+
+def _json(batch: pa.RecordBatch) -> pa.Array:
+    own = [name for name in batch.schema.names if name not in RESERVED]
+    return without_tombstones(batch, json_objects(batch.select(own)).cast(BYTES))
+
+
+def without_tombstones(batch: pa.RecordBatch, values: pa.Array) -> pa.Array:
+    """Return the values, null where the record had none."""
+    gone = tombstones_of(batch)
+    return values if gone is None else pc.if_else(gone, NO_VALUE, values)
+
+
+class _Avro:
+    """Writes rows by the schema that the table has, which the registry knows from now on."""
+
+    def __init__(self, table: str, schema: Record, topic: str, registry: RegistryAddress) -> None:
+        self._table = table
+        self._schema = schema
+        self._columns = arrow_schema(schema)
+        subject = f"{topic}-value"
+        known = Registry(registry).register(subject, json.dumps(to_avro(schema)))
+        self._write = AvroWriter(schema, known)
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.Array:
+        arrays = [batch.column(one.name).cast(one.type) for one in self._columns]
+        rows = pa.StructArray.from_arrays(
+            arrays, fields=list(self._columns), mask=tombstones_of(batch)
+        )
+        values: list[bytes | None] = []
+        for row in to_rows(rows, self._schema):
+            try:
+                values.append(None if row is None else self._write(row))
+            except BadRecord as bad:
+                raise self._unwritten(batch, len(values), bad) from None
+        return pa.array(values, BYTES)
+
+    def _unwritten(self, batch: pa.RecordBatch, at: int, bad: BadRecord) -> Terminal:
+        place = f"{partitions_of(batch)[at]} @ {offsets_of(batch)[at]}"
+        return Terminal(
+            f"the row of partition {place} in {self._table} cannot be written as Avro: {bad.reason}",
+            "begin another run with --format json",
+        )

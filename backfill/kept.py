@@ -1,0 +1,110 @@
+"""What a table keeps of the Kafka records: `__record__` of a file's rows, and the parts of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.contract import HEADERS, KEY, RECORD, TOMBSTONE, record_field
+from headrace.schema.arrow import to_arrow
+from headrace.schema.model import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.schema import Schema
+
+KNOWN = {
+    field.name: field.type
+    for field in to_arrow(Record("row", (record_field((KEY, HEADERS)),)))[0].type
+}
+Headers = list[tuple[str, bytes | None]]
+
+
+def kept_type(columns: Schema) -> pa.StructType | None:
+    """Return the type of the column that keeps records; None where there is none of ours."""
+    held = next((field.field_type for field in columns.fields if field.name == RECORD), None)
+    names = [field.name for field in getattr(held, "fields", ())]
+    if not names or not KNOWN.keys() >= set(names):
+        return None
+    return pa.struct([(name, KNOWN[name]) for name in names])
+
+
+def completed(batch: pa.RecordBatch, columns: Sequence[str], kept: pa.StructType) -> pa.RecordBatch:
+    """Return the columns in that order; what a file's rows were not yet kept with is null."""
+    arrays = [_whole(batch, kept) if name == RECORD else batch.column(name) for name in columns]
+    fields = [
+        pa.field(RECORD, kept) if name == RECORD else batch.schema.field(name) for name in columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def keys_of(batch: pa.RecordBatch) -> pa.Array | None:
+    """Return the keys that the records had; None where the table does not keep them."""
+    return _part(batch, KEY)
+
+
+def headers_of(batch: pa.RecordBatch) -> list[Headers]:
+    """Return the headers that each record had, in their order."""
+    kept = _part(batch, HEADERS)
+    if kept is None:
+        return [[]] * batch.num_rows
+    return [[(one["name"], one["value"]) for one in many or ()] for many in kept.to_pylist()]
+
+
+def tombstones_of(batch: pa.RecordBatch) -> pa.BooleanArray | None:
+    """Return which records had no value; None where no row says that it had none."""
+    kept = _part(batch, TOMBSTONE)
+    if kept is None or not pc.any(kept).as_py():
+        return None
+    return pc.fill_null(kept, fill_value=False)
+
+
+def _part(batch: pa.RecordBatch, name: str) -> pa.Array | None:
+    column = _column(batch)
+    if column is None or name not in KNOWN or column.type.get_field_index(name) < 0:
+        return None
+    return pc.struct_field(column, name).cast(KNOWN[name])
+
+
+def _column(batch: pa.RecordBatch) -> pa.StructArray | None:
+    if RECORD not in batch.schema.names:
+        return None
+    column = batch.column(RECORD)
+    is_ours = pa.types.is_struct(column.type) and KNOWN.keys() >= set(column.type.names)
+    return column if is_ours else None
+
+
+def _whole(batch: pa.RecordBatch, kept: pa.StructType) -> pa.Array:
+    column = _column(batch)
+    if column is None:
+        return pa.nulls(batch.num_rows, kept)
+    if column.type == kept:
+        return column
+    parts = [
+        pa.nulls(batch.num_rows, field.type) if part is None else part
+        for field, part in ((field, _part(batch, field.name)) for field in kept)
+    ]
+    return pa.StructArray.from_arrays(parts, fields=list(kept), mask=column.is_null())
+
+
+def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch that pyiceberg read: it makes an empty list of a missing one.
+
+    A record that has no headers has none in the table; an empty list is never written.
+    """
+    headers = _part(batch, HEADERS)
+    if headers is None:
+        return batch
+    column = batch.column(RECORD)
+    is_empty = pc.equal(pc.list_value_length(headers), 0)
+    exact = pc.if_else(is_empty, pa.scalar(None, headers.type), headers)
+    parts = [
+        exact if field.name == HEADERS else pc.struct_field(column, field.name)
+        for field in column.type
+    ]
+    fields = [one.with_type(part.type) for one, part in zip(column.type, parts, strict=True)]
+    whole = pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
+    return batch.set_column(batch.schema.get_field_index(RECORD), RECORD, whole)

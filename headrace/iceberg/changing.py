@@ -1,0 +1,78 @@
+"""Changing a table's columns, partitions or properties while others work on it.
+
+The catalog takes each change only on the very table that was looked at. Where somebody else changed
+it in between, it is looked at again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from pyiceberg.table.update import (
+    AddSchemaUpdate,
+    AssertCurrentSchemaId,
+    SetCurrentSchemaUpdate,
+)
+
+from headrace.errors import Transient
+from headrace.iceberg.append import HeadMoved, NoAnswer, commit_if
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+WAITS_S: Final = (0.0, 0.1, 0.4, 1.6)
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the catalog is asked to do, on which conditions, and what that is in words."""
+
+    conditions: Sequence[TableRequirement]
+    updates: Sequence[TableUpdate]
+    told: Sequence[str]
+
+
+def schema_updates(table: Table, schema: Schema) -> list[TableUpdate]:
+    """Return what makes a schema the table's current one."""
+    number = max(held.schema_id for held in table.metadata.schemas) + 1
+    numbered = schema.model_copy(update={"schema_id": number})
+    return [AddSchemaUpdate(schema_=numbered), SetCurrentSchemaUpdate(schema_id=-1)]
+
+
+def on_schema(table: Table) -> TableRequirement:
+    """Return the condition that the table's schema is still the one that was seen."""
+    return AssertCurrentSchemaId(current_schema_id=table.metadata.current_schema_id)
+
+
+def changed(
+    load: Callable[[], Table], name: str, missing: Callable[[Table], Change | None]
+) -> Table:
+    """Return the table when nothing is missing any more."""
+    why = ""
+    for wait_s in WAITS_S:
+        time.sleep(wait_s)
+        table = load()
+        change = missing(table)
+        if change is None:
+            return table
+        try:
+            after = commit_if(change.conditions, table, change.updates)
+        except (HeadMoved, NoAnswer) as problem:
+            why = str(problem)
+            log.info("the table has changed, looking again", table=name, why=why)
+            continue
+        for text in change.told:
+            log.info("the table follows its file", table=name, did=text)
+        return after
+    raise Transient(
+        f"the catalog did not change {name} in {len(WAITS_S)} attempts ({why})",
+        "start it again when the catalog answers",
+    )
