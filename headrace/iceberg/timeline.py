@@ -114,9 +114,12 @@ def _begin(log: Sequence[Entry], made: Mapping[int, Made]) -> int:
             begin = index + 1
             continue
         # Some tools that expire take lines out one by one, and the rest of the log along not.
-        if entry.snapshot_id == before or (
-            own.at_ms == entry.at_ms and _is_lone(own, newest, made, numbers)
-        ):
+        if own.at_ms == entry.at_ms:
+            is_after_a_gap = _is_lone(own, newest, made, numbers)
+        else:
+            # A rollback, and the one before it may have been to what is gone.
+            is_after_a_gap = bisect_right(numbers, newest) < newest
+        if entry.snapshot_id == before or is_after_a_gap:
             begin = index
         before, newest = entry.snapshot_id, max(newest, own.sequence)
     return begin

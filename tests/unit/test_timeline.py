@@ -82,6 +82,8 @@ APPENDED = ("append", 1, 0)
 @given(EVENTS)
 # A rollback whose line went along with its snapshot, which the next one followed.
 @example([APPENDED, APPENDED, ("rollback", 1, 0), APPENDED, ("prune", 1, 1)])
+# A rollback that went along likewise, and was followed by another.
+@example([APPENDED] * 3 + [("rollback", 1, 0), ("rollback", 1, 1), ("prune", 1, 1)])
 @settings(max_examples=500, deadline=None)
 def test_what_is_told_of_a_time_is_what_was_true(events: list[tuple[str, int, int]]) -> None:
     table = lived(events)
