@@ -146,8 +146,6 @@ def _started(
     result = result_of(app, Sources(spark, marked), run.workspace.root)
     require_staging(spark, record, committed(checkpoint).steps)
     unread = _read_no_more(result, plan, state)
-    for first in [one.name for one in plan.sources if one.name not in unread][:1]:
-        state.keep_who_sets_the_pace(first)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
     return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False), unread
 

@@ -195,6 +195,12 @@ def _target(
         advice = "--registry URL; or --format json"
     else:
         formats = record.formats
+        if wish.value_format is not None and set(formats.values()) != {wish.value_format}:
+            raise UsageError(
+                f"run {run.run_id} was begun with"
+                f" {', '.join(sorted(set(formats.values()))) or 'json'}",
+                "leave --format out with --resume, or choose another --run-id",
+            )
         advice = "--registry URL: a run does not keep it, as it may hold a password"
     encoding = Encoding(formats, wish.registry)
     encoding.require_registry(advice)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # A step is filled up to this part of the threshold by slices of wide row groups, however the
 # narrow files beside them lie.
 CELLS_OF_A_STEP = 8
+# A row group of more steps than that has as many slices already.
+FINE_STEPS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,10 @@ class Grid:
         return start, start + self.cell_us
 
 
-def fine_grid(origin_us: int, threshold_us: int) -> Grid:
-    """Return the grid that slices are made by: a step is filled up to the width of a cell."""
-    return Grid(origin_us, max(1, threshold_us // CELLS_OF_A_STEP))
+def fine_grid(origin_us: int, threshold_us: int, width_us: int) -> Grid:
+    """Return the grid that a row group is cut by: a step is filled up to the width of a cell."""
+    is_narrow = width_us <= threshold_us * FINE_STEPS
+    return Grid(origin_us, max(1, threshold_us // (CELLS_OF_A_STEP if is_narrow else 1)))
 
 
 def row_groups_of(unit: Unit, groups: Sequence[RowGroup]) -> list[Unit]:

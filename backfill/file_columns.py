@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
 from pyiceberg.types import ListType, MapType, StructType
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import pyarrow as pa
     from pyiceberg.types import IcebergType
 
 
@@ -38,6 +43,34 @@ def same_columns(held: IcebergType, wanted: IcebergType) -> bool:
             )
         case _:
             return held == wanted
+
+
+def without_later(wanted: Schema, held: Schema, needed: Collection[str]) -> Schema:
+    """Return the wanted columns without those that the table got after the file was written.
+
+    Such a column is null in the file's rows. One that a replay goes by is none of them, nor is one
+    that stands for something else: a default, or a name that the file has for another column.
+    """
+    known = {field.field_id for field in held.fields}
+    names = {*(field.name for field in held.fields), *needed}
+    stay = [
+        field
+        for field in wanted.fields
+        if field.required
+        or field.initial_default is not None
+        or field.field_id in known
+        or field.name in names
+    ]
+    # A struct in part stays in part, which `select` by its name would make whole.
+    return Schema(*stay, schema_id=wanted.schema_id)
+
+
+def later_columns(wanted: Schema, rest: Schema) -> dict[str, pa.DataType]:
+    """Return the columns that are wanted and not in the rest, with the types that they have."""
+    left = {field.name for field in rest.fields}
+    fields = [field for field in wanted.fields if field.name not in left]
+    arrow = schema_to_pyarrow(Schema(*fields), include_field_ids=False)
+    return {field.name: field.type for field in arrow}
 
 
 def holds_structs_in_lists(kind: IcebergType) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ from headrace.schema.arrow import to_arrow
 from headrace.schema.model import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyiceberg.schema import Schema
 
@@ -20,6 +21,7 @@ KNOWN = {
     field.name: field.type
     for field in to_arrow(Record("row", (record_field((KEY, HEADERS)),)))[0].type
 }
+NONE_LATER: Final[Mapping[str, pa.DataType]] = MappingProxyType({})
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -32,12 +34,29 @@ def kept_type(columns: Schema) -> pa.StructType | None:
     return pa.struct([(name, KNOWN[name]) for name in names])
 
 
-def completed(batch: pa.RecordBatch, columns: Sequence[str], kept: pa.StructType) -> pa.RecordBatch:
-    """Return the columns in that order; what a file's rows were not yet kept with is null."""
-    arrays = [_whole(batch, kept) if name == RECORD else batch.column(name) for name in columns]
-    fields = [
-        pa.field(RECORD, kept) if name == RECORD else batch.schema.field(name) for name in columns
-    ]
+def completed(
+    batch: pa.RecordBatch,
+    columns: Sequence[str],
+    kept: pa.StructType | None,
+    later: Mapping[str, pa.DataType] = NONE_LATER,
+) -> pa.RecordBatch:
+    """Return the columns in that order; what a file's rows were not yet kept with is null.
+
+    `later` are columns that came to the table after the file.
+    """
+    if kept is None and not later:
+        return batch.select(columns)
+    arrays, fields = [], []
+    for name in columns:
+        if name == RECORD and kept is not None:
+            arrays.append(_whole(batch, kept))
+            fields.append(pa.field(RECORD, kept))
+        elif name in later:
+            arrays.append(pa.nulls(batch.num_rows, later[name]))
+            fields.append(pa.field(name, later[name]))
+        else:
+            arrays.append(batch.column(name))
+            fields.append(batch.schema.field(name))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 

@@ -116,7 +116,8 @@ def draw_png(plan: Plan, path: Path) -> None:
                 pen.text(place, text, colour, font, anchor="rs" if at_end else "ls")
             case Bar(width=width, height=high, colour=colour):
                 right, low = (shape.x + width) * PNG_SCALE, (shape.y + high) * PNG_SCALE
-                pen.rectangle((place, (round(right) - 1, round(low) - 1)), colour)
+                end = max(place[0], round(right) - 1), max(place[1], round(low) - 1)
+                pen.rectangle((place, end), colour)
     image.save(path, "PNG", optimize=True)
 
 

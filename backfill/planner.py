@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
+from collections import deque
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 from backfill.cutting import joined
@@ -107,6 +109,10 @@ class _Walk:
         self._oldest = 0
         self._arrived = 0
         self._ready: list[tuple[int, int]] = []
+        self._slices: dict[tuple[str, str, tuple[int, int] | None], deque[int]] = {}
+        for index, unit in enumerate(units):
+            if unit.window_us is not None:
+                self._slices.setdefault(_read_with(unit), deque()).append(index)
 
     def oldest(self) -> Unit | None:
         """Return the unit at the frontier; None when all are dispatched."""
@@ -119,38 +125,49 @@ class _Walk:
         while self._arrived < len(self._units) and self._begins_by(limit_us):
             heapq.heappush(self._ready, (self._units[self._arrived].max_ts_us, self._arrived))
             self._arrived += 1
-        taken = [self._oldest]
-        self._done[self._oldest] = True
-        read = _Read()
-        rows, size = self._units[self._oldest].rows, read.bytes_of(self._units[self._oldest])
+        taken = self._that_fit(self._together(self._oldest, limit_us))
+        self._dispatch(taken)
+        rows, size = self._rows_of(taken), self._units[self._oldest].size_bytes
         while self._ready and self._ready[0][0] <= limit_us:
             index = self._ready[0][1]
             if not self._done[index]:
-                rows += self._units[index].rows
-                size += read.bytes_of(self._units[index])
+                together = self._together(index, limit_us)
+                rows += self._rows_of(together)
+                size += self._units[index].size_bytes
                 if rows > self._limits.max_rows or size > self._limits.max_bytes:
                     break
-                taken.append(index)
-                self._done[index] = True
+                self._dispatch(together)
+                taken += together
             heapq.heappop(self._ready)
         return tuple(self._units[index] for index in sorted(taken))
+
+    def _together(self, index: int, limit_us: int) -> list[int]:
+        """Return a unit, and the slices of its row group that end by the limit: read once for all."""
+        unit = self._units[index]
+        if unit.window_us is None:
+            return [index]
+        left = self._slices[_read_with(unit)]
+        return list(takewhile(lambda one: self._units[one].max_ts_us <= limit_us, left))
+
+    def _that_fit(self, slices: list[int]) -> list[int]:
+        """Return as many of them as a step may have rows, and at least one."""
+        rows = accumulate(self._units[index].rows for index in slices)
+        fit = sum(1 for _ in takewhile(lambda held: held <= self._limits.max_rows, rows))
+        return slices[: max(1, fit)]
+
+    def _dispatch(self, taken: Sequence[int]) -> None:
+        for index in taken:
+            self._done[index] = True
+            unit = self._units[index]
+            if unit.window_us is not None:
+                self._slices[_read_with(unit)].popleft()
+
+    def _rows_of(self, taken: Sequence[int]) -> int:
+        return sum(self._units[index].rows for index in taken)
 
     def _begins_by(self, limit_us: int) -> bool:
         return self._units[self._arrived].min_ts_us <= limit_us
 
 
-class _Read:
-    """What a step reads anew: slices of one row group are read as one."""
-
-    def __init__(self) -> None:
-        self._sliced: set[tuple[str, str, tuple[int, int] | None]] = set()
-
-    def bytes_of(self, unit: Unit) -> int:
-        """Return how much more there is to read for a unit."""
-        if unit.window_us is None:
-            return unit.size_bytes
-        key = (unit.source, unit.path, unit.row_groups)
-        if key in self._sliced:
-            return 0
-        self._sliced.add(key)
-        return unit.size_bytes
+def _read_with(unit: Unit) -> tuple[str, str, tuple[int, int] | None]:
+    return unit.source, unit.path, unit.row_groups

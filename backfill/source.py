@@ -158,11 +158,12 @@ class LakeSource:
 
     def cut(self, file: Unit, threshold_us: int) -> tuple[list[Unit], int]:
         """Cut a file that spans more time than the threshold; returns its widest row group too."""
-        grid = fine_grid(self._period.start_us, threshold_us)
+        origin_us = self._period.start_us
         units: list[Unit] = []
         widest_us = 0
         for group, batches in self._reader.groups(file, self._field_id, (self.time_column,)):
             if group is None:
+                grid = fine_grid(origin_us, threshold_us, file.width_us)
                 whole = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
                 slices = slices_of_row_group(
                     file, whole, cells(batches(), grid, self.time_column), grid
@@ -170,6 +171,7 @@ class LakeSource:
                 return [unit.without_row_groups() for unit in slices], file.width_us
             widest_us = max(widest_us, group.width_us)
             if group.width_us > threshold_us:
+                grid = fine_grid(origin_us, threshold_us, group.width_us)
                 found = cells(batches(), grid, self.time_column)
                 units += slices_of_row_group(file, group, found, grid)
             else:

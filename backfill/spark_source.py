@@ -14,8 +14,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from backfill.pace import StepPace, parse_rate
 from backfill.plan import read_plan
-from backfill.state import pace_set_beside, reads_beside
+from backfill.state import reads_beside
 from headrace.errors import UsageError
+from headrace.locks import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -106,6 +107,7 @@ class StepReader(DataSourceStreamReader):
         self._plan: Plan | None = None
         self._begun = 0
         self._pace: StepPace | None = None
+        self._claim: Claim | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the beginning of the plan."""
@@ -158,7 +160,9 @@ class StepReader(DataSourceStreamReader):
         """Need nothing: the plan and Spark's log are all there is to keep."""
 
     def stop(self) -> None:
-        """Need nothing: no connection is held."""
+        """Leave it to another query of this run to set its pace."""
+        if self._claim is not None:
+            self._claim.release()
 
     def __getstate__(self) -> dict[str, Any]:
         # The plan of a year need not travel to every task.
@@ -168,6 +172,7 @@ class StepReader(DataSourceStreamReader):
             "_plan": None,
             "_begun": self._begun,
             "_pace": None,
+            "_claim": None,
         }
 
     def _loaded(self) -> Plan:
@@ -181,18 +186,20 @@ class StepReader(DataSourceStreamReader):
         return int(self._options.get("readers") or cores())
 
     def _wait_for(self, step: Step) -> None:
-        """Wait until the rate allows a step: with the rows of all sources, whichever waits."""
+        """Wait until the rate allows a step, with the rows of all sources.
+
+        One reader of a query waits for all: whoever waited for another would take that for slowness.
+        """
         rate = parse_rate(self._options.get("rate_limit"))
-        if rate is None or not self._sets_the_pace():
+        if rate is None:
+            return
+        if self._claim is None:
+            self._claim = Claim(Path(self._options["plan"]).with_name("pace.lock"))
+        if not self._claim.is_ours():
             return
         if self._pace is None:
             self._pace = StepPace(rate)
         self._pace.before(step.rows, step.size_bytes)
-
-    def _sets_the_pace(self) -> bool:
-        """Whether it is the one that waits: a table waiting for another would seem slow."""
-        chosen = pace_set_beside(Path(self._options["plan"]))
-        return chosen is None or chosen == self._options["table"]
 
 
 def even_chains(units: Sequence[Unit], chains: int) -> list[list[Unit]]:

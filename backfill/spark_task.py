@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
 KEPT_S = 600
+# The options by which one opened table differs from another.
+OPENS = ("workspace", "plan", "table", "columns", "thin")
 log = structlog.get_logger(__name__)
 
 
@@ -85,7 +87,8 @@ def schema_of(options: Mapping[str, str]) -> StructType:
 
 def open_source(options: Mapping[str, str]) -> LakeSource:
     """Open the table of those options at the snapshot that the plan has pinned."""
-    return _kept(tuple(sorted(options.items())), int(time.monotonic() // KEPT_S))
+    what = tuple((name, options[name]) for name in OPENS if options.get(name))
+    return _kept(what, int(time.monotonic() // KEPT_S))
 
 
 @lru_cache(maxsize=16)
@@ -123,8 +126,8 @@ def warm_readers(spark: SparkSession, options: Sequence[Mapping[str, str]]) -> N
             yield batch
 
     def warm() -> None:
-        tasks = spark.sparkContext.defaultParallelism
         try:
+            tasks = spark.sparkContext.defaultParallelism
             numbers = spark.range(0, tasks, 1, tasks).mapInArrow(opened, "id long")
             numbers.write.format("noop").mode("overwrite").save()
         except Exception as problem:  # noqa: BLE001 - the query meets it itself, and tells it better

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READS = "reads.json"
-PACE = "pace.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +138,6 @@ class RunState:
         """Keep which columns are read of each table that is not read as a whole."""
         _write(self.folder / READS, msgspec.json.encode(columns))
 
-    def keep_who_sets_the_pace(self, table: str) -> None:
-        """Keep which of the tables that a query reads waits for the rate."""
-        _write(self.folder / PACE, msgspec.json.encode(table))
-
     def keep_certificate(self, text: str) -> None:
         """Keep what a run says of itself at its end."""
         _write(self.certificate, text.encode())
@@ -154,12 +149,6 @@ def reads_beside(plan_file: Path) -> dict[str, tuple[str, ...]]:
     if not path.exists():
         return {}
     return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])
-
-
-def pace_set_beside(plan_file: Path) -> str | None:
-    """Return the one table that waits for the rate, None where each does by itself."""
-    path = plan_file.with_name(PACE)
-    return msgspec.json.decode(path.read_bytes(), type=str) if path.exists() else None
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -146,7 +146,7 @@ class Replay:
             }
             for source in self.plan.sources
         }
-        warm_readers(spark, list(chosen.values()))
+        warm_readers(spark, [dict(one) for one in chosen.values()])
         streams = {}
         for name, own in chosen.items():
             if name in bounds:

@@ -15,12 +15,17 @@ from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
 from pyiceberg.types import StructType
 
 from backfill.columns import inside, regions_of, times_of
-from backfill.file_columns import holds_structs_in_lists, same_columns
+from backfill.file_columns import (
+    holds_structs_in_lists,
+    later_columns,
+    same_columns,
+    without_later,
+)
 from backfill.filtering import groups_that_may_match, mask
 from backfill.footer import row_groups, scanned_row_groups
 from backfill.kept import completed, kept_type, without_empty_headers
 from backfill.selection import without_record
-from headrace.contract import OFFSET, PARTITION, RECORD, REGION, TOPIC
+from headrace.contract import METADATA, OFFSET, PARTITION, RECORD, REGION, TOPIC
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -96,10 +101,10 @@ class TableReader:
     ) -> Iterator[pa.RecordBatch]:
         names = [field.name for field in wanted.fields]
         kept = kept_type(wanted)
-        # Files from before it was kept are as good as any: the rest of them is read as it stands.
-        rest = wanted if kept is None else without_record(wanted)
+        others_than_kept = wanted if kept is None else without_record(wanted)
         with self.open(unit.path) as opened:
-            if self.is_plain(unit, opened, rest):
+            rest = self._as_it_stands(unit, opened, others_than_kept)
+            if rest is not None:
                 groups = list(range(*(unit.row_groups or (0, opened.metadata.num_row_groups))))
                 matching = groups_that_may_match(opened, groups, self.conditions)
                 others = [group for group in groups if group not in matching]
@@ -107,15 +112,31 @@ class TableReader:
                 leaves = self._leaves(rest)
                 if kept is not None and RECORD in opened.schema_arrow.names:
                     leaves.append(RECORD)
+                later = later_columns(others_than_kept, rest)
                 for batch in self._plain_rows(unit, opened, matching, leaves):
-                    yield batch.select(names) if kept is None else completed(batch, names, kept)
+                    yield completed(batch, names, kept, later)
                 return
-        self._refuse_lost_nulls(rest)
+        if unit.row_groups is not None:
+            raise self._cut_wrongly(unit)
+        self._refuse_lost_nulls(others_than_kept)
         for batch in self.scan(unit, wanted):
-            if kept is None:
-                yield batch
-            else:
-                yield completed(without_empty_headers(batch), names, kept)
+            yield batch if kept is None else completed(without_empty_headers(batch), names, kept)
+
+    def _as_it_stands(self, unit: Unit, opened: pq.ParquetFile, wanted: Schema) -> Schema | None:
+        """Return which of the wanted columns a file has, where its rows can be taken as they are.
+
+        Files from before a column was added are as good as any, and so are those from before the
+        records' keys were kept.
+        """
+        if unit.has_deletes:
+            return None
+        try:
+            held = pyarrow_to_schema(opened.schema_arrow)
+        except (ValueError, TypeError):
+            return None
+        needed = {self.time_column.partition(".")[0], METADATA}
+        rest = without_later(wanted, held, needed)
+        return rest if self._is_plain(held, rest) else None
 
     def _count(
         self, unit: Unit, opened: pq.ParquetFile, groups: list[int], lanes: LaneFilter | None
@@ -134,11 +155,14 @@ class TableReader:
     ) -> Iterator[tuple[RowGroup | None, Callable[[], Iterator[pa.RecordBatch]]]]:
         """Yield each row group of the period, and a way to read those columns of it.
 
-        A file that is not read as it stands comes as one, without a row group.
+        A file that is not read as it stands comes as one, without a row group: Iceberg's own way of
+        reading knows none. Whichever columns will be asked for, that is decided by all of them.
         """
-        wanted = self.table.schema().select(*columns)
+        table = self.table.schema()
+        wanted = table.select(*columns)
+        columns_of_table = table if kept_type(table) is None else without_record(table)
         with self.open(file.path) as opened:
-            if self.is_plain(file, opened, wanted):
+            if self._as_it_stands(file, opened, columns_of_table) is not None:
                 for group in self.row_groups(opened, field_id, file.path):
                     clipped = self.period.clip_group(group)
                     if clipped is not None:
@@ -197,14 +221,8 @@ class TableReader:
         except FileNotFoundError:
             raise self._gone(path) from None
 
-    def is_plain(self, unit: Unit, opened: pq.ParquetFile, wanted: Schema) -> bool:
-        """Whether a file's rows are the table's as they stand: nothing deleted, nothing renamed."""
-        if unit.has_deletes:
-            return False
-        try:
-            held = pyarrow_to_schema(opened.schema_arrow)
-        except (ValueError, TypeError):
-            return False
+    def _is_plain(self, held: Schema, wanted: Schema) -> bool:
+        """Whether a file has these columns as the table does: nothing renamed, nothing widened."""
         names = {field.name for field in wanted.fields}
         kept = StructType(*(field for field in held.fields if field.name in names))
         table = self.table.schema()
@@ -255,6 +273,14 @@ class TableReader:
             f"data file {path} of {self.name}, snapshot {self.snapshot_id}, is gone",
             "somebody removed it though the snapshot needs it: restore the file,"
             " or plan the replay anew, with another --run-id",
+        )
+
+    def _cut_wrongly(self, unit: Unit) -> Terminal:
+        return Terminal(
+            f"the plan cuts data file {unit.path} of {self.name} into row groups, though its columns"
+            " are not the table's: its rows would come more than once",
+            "an earlier version of headrace made the plan: begin the replay anew, with another"
+            " --run-id",
         )
 
     def _refuse_lost_nulls(self, wanted: Schema) -> None:

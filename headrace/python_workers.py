@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import runpy
 import sys
 from functools import cache
@@ -26,6 +27,7 @@ WORKER = "pyspark.worker"
 # Spark's own side of Arrow, what tables are read and written with, and our own config models.
 # Nothing that starts threads: a fork would not have them.
 IMPORTED_ONCE = (
+    "numpy.random",
     "pyspark.sql.pandas.types",
     "pandas",
     "pyarrow.compute",
@@ -55,6 +57,8 @@ def import_for_all() -> None:
     """Import what the forks of this process are going to use."""
     for name in IMPORTED_ONCE:
         importlib.import_module(name)
+    # Its numbers would be the same ones in every fork.
+    os.register_at_fork(after_in_child=sys.modules["numpy"].random.seed)
     settle()
 
 

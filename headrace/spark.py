@@ -152,8 +152,9 @@ def session_settings(
         "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
         "spark.python.daemon.module": "headrace.python_workers",
         # Over TCP each small task waits 40 ms: one end holds back its second write until the first
-        # is acknowledged, the other its acknowledgement until it has something to say.
-        "spark.python.unix.domain.socket.enabled": "true",
+        # is acknowledged, the other its acknowledgement until it has something to say. Elsewhere the
+        # folder of temporary files may have a longer path than a socket's can be.
+        "spark.python.unix.domain.socket.enabled": str(local or STANDALONE in master).lower(),
         "spark.sql.redaction.options.regex": MASKED,
         # Kafka by its newer interface: the counts of a batch come back with its write only there.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",

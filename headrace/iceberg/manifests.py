@@ -62,7 +62,12 @@ class ManifestDraft:
             age = _age(manifest)
             if age is not None:
                 alike[manifest.partition_spec_id, age].append(manifest)
-        full = {key: found for key, found in alike.items() if len(found) >= MERGED_TOGETHER}
+        # The oldest of them, which stand last: a commit is to wait for one merge of each kind.
+        full = {
+            key: found[-MERGED_TOGETHER:]
+            for key, found in alike.items()
+            if len(found) >= MERGED_TOGETHER
+        }
         gone = {manifest.manifest_path for found in full.values() for manifest in found}
         merged = [self._merged(spec, found) for (spec, _), found in sorted(full.items())]
         return merged + [one for one in manifests if one.manifest_path not in gone]

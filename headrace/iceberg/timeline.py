@@ -117,8 +117,10 @@ def _begin(log: Sequence[Entry], made: Mapping[int, Made]) -> int:
         if own.at_ms == entry.at_ms:
             is_after_a_gap = _is_lone(own, newest, made, numbers)
         else:
-            # A rollback, and the one before it may have been to what is gone.
-            is_after_a_gap = bisect_right(numbers, newest) < newest
+            # A rollback, and the one before it may have been to what is gone. What was never current
+            # before was made apart, and is published.
+            is_rollback = own.sequence <= newest
+            is_after_a_gap = is_rollback and bisect_right(numbers, newest) < newest
         if entry.snapshot_id == before or is_after_a_gap:
             begin = index
         before, newest = entry.snapshot_id, max(newest, own.sequence)

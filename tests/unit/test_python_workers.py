@@ -108,3 +108,22 @@ def test_a_process_that_plans_a_replay_imports_nothing_that_reads_tables() -> No
         "assert not {'pyiceberg', 'pyarrow', 'pandas', 'pydantic'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_forks_draw_numbers_of_their_own() -> None:
+    code = (
+        "import os\n"
+        "from headrace.python_workers import import_for_all\n"
+        "import_for_all()\n"
+        "import numpy\n"
+        "drawn = []\n"
+        "for _ in range(2):\n"
+        "    read, write = os.pipe()\n"
+        "    if os.fork() == 0:\n"
+        "        os.write(write, str(numpy.random.rand()).encode())\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+        "    drawn.append(os.read(read, 100))\n"
+        "assert drawn[0] != drawn[1], drawn\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -135,3 +135,10 @@ def test_of_two_lines_that_a_clock_put_in_the_wrong_order_the_later_written_coun
     log = [Entry(10, 1), Entry(30, 2), Entry(20, 3)]
     snapshots = {number: made(at_ms, number) for at_ms, number in log}
     assert timeline(log, snapshots).changes == ((10 * MS, 1), (20 * MS, 3))
+
+
+def test_what_is_published_is_no_rollback() -> None:
+    """Made apart, and current from later on: the oldest may be expired meanwhile."""
+    log = [Entry(at_ms, number) for at_ms, number in ((110, 2), (210, 3), (310, 4))]
+    snapshots = {number: made(number * 100 - 100, number) for number in (2, 3, 4)}
+    assert timeline(log, snapshots).changes == ((110 * MS, 2), (210 * MS, 3), (310 * MS, 4))

@@ -72,11 +72,16 @@ def test_each_row_once_at_any_rate_and_one_table_waits_for_all(
     found = [json.loads(line) for file in out.glob("*") for line in file.read_text().splitlines()]
     assert sorted(int(one["id"]) for one in found) == list(range(ROWS))
 
+    # One that reads a table waits for all of them, also where a table is read twice.
     state = state_of(workspace, run_id)
-    waited: list[tuple[object, int, int]] = []
-    monkeypatch.setattr(StepPace, "before", lambda _, rows, size: waited.append((text, rows, size)))
-    for asked in request.tables:
-        reader = StepReader({"plan": str(state.plan_file), "table": asked, "rate_limit": text})
+    waited: list[tuple[int, int]] = []
+    monkeypatch.setattr(StepPace, "before", lambda _, rows, size: waited.append((rows, size)))
+    tables = (*request.tables, request.tables[0])
+    options = {"plan": str(state.plan_file), "rate_limit": text}
+    readers = [StepReader({**options, "table": table}) for table in tables]
+    for reader in readers:
         reader.latestOffset({"step": 0})
     step = state.plan().steps[0]
-    assert waited == [(text, step.rows, step.size_bytes)]
+    assert waited == [(step.rows, step.size_bytes)]
+    for reader in readers:
+        reader.stop()

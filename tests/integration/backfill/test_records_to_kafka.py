@@ -241,8 +241,10 @@ def test_a_password_of_the_registry_is_shown_and_kept_nowhere(
     # Avro it was begun with, and Avro it is; the registry is to be named again.
     resume = ("replay", "--resume", "--run-id", run_id)
     with pytest.raises(UsageError, match="goes to Kafka as Avro") as refused:
-        ways.commands(*resume, "--format", "json")
+        ways.commands(*resume)
     assert "--registry URL" in str(refused.value.advice)
+    with pytest.raises(UsageError, match="was begun with avro"):
+        ways.commands(*resume, "--format", "json")
 
 
 def test_a_run_goes_on_in_the_format_that_it_was_begun_with(
@@ -257,8 +259,9 @@ def test_a_run_goes_on_in_the_format_that_it_was_begun_with(
     with pytest.raises(UsageError, match="goes to Kafka as Avro"):
         ways.commands(*resume)
     registry_server.start()
-    # Whatever is asked for now, as with --key.
-    done = ways.commands(*resume, "--format", "json", *registry, "-o", "json")
+    with pytest.raises(UsageError, match="was begun with avro"):
+        ways.commands(*resume, "--format", "json", *registry)
+    done = ways.commands(*resume, *registry, "-o", "json")
     assert done.json["complete"]
     seen = ways.pipelines.seen(ways.again)
     assert_kept(seen, SENT[:4])

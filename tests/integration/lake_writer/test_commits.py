@@ -276,6 +276,29 @@ def test_merged_manifests_are_merged_once_more_and_never_again(
     assert landing.files() == landing.referenced()
 
 
+def test_a_table_with_very_many_manifests_is_tidied_a_merge_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing = LandingTable(tmp_path)
+    landing.make()
+    writer = landing.commits()
+    for offset in range(11):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+    monkeypatch.setattr(manifests, "MERGED_TOGETHER", 4)
+    monkeypatch.setattr(manifests, "FILES_MERGED", 4 * 8)
+    counts = []
+    for offset in range(11, 14):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+        table = landing.load()
+        head = table.current_snapshot()
+        assert head is not None
+        found = [one for one in head.manifests(table.io) if one.existing_files_count]
+        counts.append(sorted(one.existing_files_count or 0 for one in found))
+    assert counts == [[4], [4, 4], [4, 4, 4]]
+    assert landing.places() == expected((0, range(14)))
+    assert landing.files() == landing.referenced()
+
+
 def test_what_was_let_go_is_told_from_what_is_there(tmp_path: Path) -> None:
     landing = LandingTable(tmp_path)
     landing.make(**{"headrace.history.max-snapshots": "3"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,15 @@ def test_a_png_has_the_same_bars_as_the_svg(tmp_path: Path) -> None:
         middle = float(x) + float(width) / 2, float(y) + float(height) / 2
         found = pixels.getpixel((int(middle[0] * 2), int(middle[1] * 2)))
         assert found == ImageColor.getrgb(colour)
+
+
+def test_a_picture_of_very_many_tables_is_drawn(tmp_path: Path) -> None:
+    units = [replace(FILES[0], source=f"lake.a.t{n}") for n in range(40)]
+    sources = tuple(planned_source(unit.source, 5, [unit], [unit], 5) for unit in units)
+    steps = tuple(bounded(units, MINUTE, Limits(1_000, 10**9)))
+    made = Plan(Period(0, 10 * MINUTE), (), "bounded", MINUTE, sources, steps)
+    draw(made, tmp_path / "plan.png")
+    assert as_svg(made).count("<title>") == 80
 
 
 @pytest.mark.parametrize("name", ["plan.jpg", "plan", "missing/plan.png"])

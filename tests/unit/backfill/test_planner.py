@@ -64,7 +64,6 @@ thresholds = st.one_of(st.just(0), st.integers(1, 50), st.integers(1, 10_000), s
 
 
 def cut(files: list[File], threshold: int) -> list[Unit]:
-    grid = fine_grid(0, threshold)
     units: list[Unit] = []
     for file in files:
         whole = file.unit()
@@ -75,6 +74,7 @@ def cut(files: list[File], threshold: int) -> list[Unit]:
         for group in file.footer():
             if group.width_us <= threshold:
                 continue
+            grid = fine_grid(0, threshold, group.width_us)
             cells = Counter(grid.cell_of(time) for time in file.groups[group.index])
             found = [
                 Cell(number, min(inside), max(inside), len(inside))
@@ -202,6 +202,28 @@ def test_wide_files_are_cut_where_steps_of_narrow_ones_end() -> None:
         assert len(read) == len(set(read))
     slices = [unit for step in together for unit in step.units if unit.window_us is not None]
     assert len(slices) <= len(together) + len(wide)
+
+
+@given(st.integers(1, 30), st.integers(1, 12), st.integers(1, 40))
+@settings(max_examples=50, deadline=None)
+def test_limits_do_not_make_a_row_group_be_read_once_for_each_slice(
+    files: int, groups_of_a_step: int, tenths: int
+) -> None:
+    """Wide files that overlap: a step takes as much of few of them, not a little of each."""
+    each = 400
+    wide = [File(f"w{n}", "a", (tuple(range(n, 4_000 + n, 10)),)) for n in range(files)]
+    limit = Limits(tenths * each // 10, groups_of_a_step * 100 * each)
+    steps = list(bounded(cut(wide, 1_000), 1_000, limit))
+    assert sum(step.rows for step in steps) == files * each
+    read = sum(len(step.units) for step in steps)
+    # By time a row group is read five times at the most; rows that are the limit may halve that.
+    of_rows = -(-each // (limit.max_rows))
+    assert read <= files * (5 + of_rows) + len(steps)
+
+
+def test_a_row_group_of_very_many_steps_is_cut_no_finer_than_that() -> None:
+    assert fine_grid(0, 800, 800 * 256).cell_us == 100
+    assert fine_grid(0, 800, 800 * 257).cell_us == 800
 
 
 def test_row_groups_of_a_step_that_lie_side_by_side_are_one_run() -> None:
