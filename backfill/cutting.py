@@ -58,35 +58,33 @@ def fine_grid(origin_us: int, threshold_us: int, width_us: int) -> Grid:
     return Grid(origin_us, max(1, threshold_us // (CELLS_OF_A_STEP if is_narrow else 1)))
 
 
-def row_groups_of(unit: Unit, groups: Sequence[RowGroup]) -> list[Unit]:
-    """Return each of those row groups as a unit."""
-    return [
-        replace(
-            unit,
-            min_ts_us=group.min_ts_us,
-            max_ts_us=group.max_ts_us,
-            rows=group.rows,
-            size_bytes=group.size_bytes,
-            row_groups=(group.index, group.index + 1),
-            partly=group.partly,
-        )
-        for group in groups
-    ]
+def row_group_of(unit: Unit, group: RowGroup) -> Unit:
+    """Return a row group of a file as a unit."""
+    return replace(
+        unit,
+        min_ts_us=group.min_ts_us,
+        max_ts_us=group.max_ts_us,
+        rows=group.rows,
+        size_bytes=group.size_bytes,
+        row_groups=(group.index, group.index + 1),
+        partly=group.partly,
+    )
 
 
 def slices_of_row_group(
     unit: Unit, group: RowGroup, cells: Iterable[Cell], grid: Grid
 ) -> list[Unit]:
-    """Return a slice of a row group for each cell that holds any of its rows."""
+    """Return a slice of a row group for each cell that holds any of its rows.
+
+    Each has the bytes of the whole group, which it reads: that is what cutting costs.
+    """
+    whole = row_group_of(unit, group)
     return [
         replace(
-            unit,
+            whole,
             min_ts_us=cell.min_ts_us,
             max_ts_us=cell.max_ts_us,
             rows=cell.rows,
-            # Each slice reads the whole group: that is what cutting costs.
-            size_bytes=group.size_bytes,
-            row_groups=(group.index, group.index + 1),
             window_us=grid.window_us(cell.number),
             # Counted row by row, the period's alone.
             partly=False,
@@ -130,7 +128,7 @@ def joined(units: Iterable[Unit]) -> list[Unit]:
     groups: list[Unit] = []
     for unit in units:
         if unit.window_us is not None:
-            key = (unit.source, unit.path, unit.row_groups)
+            key = unit.read_with
             slices[key] = unit if key not in slices else _one_slice(slices[key], unit)
         else:
             (whole if unit.row_groups is None else groups).append(unit)
@@ -143,16 +141,20 @@ def joined(units: Iterable[Unit]) -> list[Unit]:
     return sorted([*whole, *slices.values(), *runs], key=lambda unit: unit.place)
 
 
-def _one_slice(one: Unit, other: Unit) -> Unit:
-    windows = [unit.window_us for unit in (one, other) if unit.window_us is not None]
+def _both(one: Unit, other: Unit) -> Unit:
     return replace(
         one,
         min_ts_us=min(one.min_ts_us, other.min_ts_us),
         max_ts_us=max(one.max_ts_us, other.max_ts_us),
         rows=one.rows + other.rows,
-        window_us=(min(start for start, _ in windows), max(end for _, end in windows)),
         partly=one.partly or other.partly,
     )
+
+
+def _one_slice(one: Unit, other: Unit) -> Unit:
+    windows = [unit.window_us for unit in (one, other) if unit.window_us is not None]
+    window_us = min(start for start, _ in windows), max(end for _, end in windows)
+    return replace(_both(one, other), window_us=window_us)
 
 
 def _side_by_side(one: Unit, other: Unit) -> bool:
@@ -167,12 +169,6 @@ def _side_by_side(one: Unit, other: Unit) -> bool:
 
 def _one_run(one: Unit, other: Unit) -> Unit:
     held = [unit.row_groups for unit in (one, other) if unit.row_groups is not None]
-    return replace(
-        one,
-        min_ts_us=min(one.min_ts_us, other.min_ts_us),
-        max_ts_us=max(one.max_ts_us, other.max_ts_us),
-        rows=one.rows + other.rows,
-        size_bytes=one.size_bytes + other.size_bytes,
-        row_groups=(min(first for first, _ in held), max(end for _, end in held)),
-        partly=one.partly or other.partly,
-    )
+    row_groups = min(first for first, _ in held), max(end for _, end in held)
+    size_bytes = one.size_bytes + other.size_bytes
+    return replace(_both(one, other), size_bytes=size_bytes, row_groups=row_groups)

@@ -112,7 +112,7 @@ class _Walk:
         self._slices: dict[tuple[str, str, tuple[int, int] | None], deque[int]] = {}
         for index, unit in enumerate(units):
             if unit.window_us is not None:
-                self._slices.setdefault(_read_with(unit), deque()).append(index)
+                self._slices.setdefault(unit.read_with, deque()).append(index)
 
     def oldest(self) -> Unit | None:
         """Return the unit at the frontier; None when all are dispatched."""
@@ -146,7 +146,7 @@ class _Walk:
         unit = self._units[index]
         if unit.window_us is None:
             return [index]
-        left = self._slices[_read_with(unit)]
+        left = self._slices[unit.read_with]
         return list(takewhile(lambda one: self._units[one].max_ts_us <= limit_us, left))
 
     def _that_fit(self, slices: list[int]) -> list[int]:
@@ -160,14 +160,10 @@ class _Walk:
             self._done[index] = True
             unit = self._units[index]
             if unit.window_us is not None:
-                self._slices[_read_with(unit)].popleft()
+                self._slices[unit.read_with].popleft()
 
     def _rows_of(self, taken: Sequence[int]) -> int:
         return sum(self._units[index].rows for index in taken)
 
     def _begins_by(self, limit_us: int) -> bool:
         return self._units[self._arrived].min_ts_us <= limit_us
-
-
-def _read_with(unit: Unit) -> tuple[str, str, tuple[int, int] | None]:
-    return unit.source, unit.path, unit.row_groups

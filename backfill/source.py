@@ -9,7 +9,7 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.types import TimestampType, TimestamptzType
 
-from backfill.cutting import Grid, fine_grid, row_groups_of, slices_of_row_group
+from backfill.cutting import Grid, fine_grid, row_group_of, slices_of_row_group
 from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
@@ -175,7 +175,7 @@ class LakeSource:
                 found = cells(batches(), grid, self.time_column)
                 units += slices_of_row_group(file, group, found, grid)
             else:
-                units += row_groups_of(file, [group])
+                units.append(row_group_of(file, group))
         return units, widest_us
 
     def stretches(self, file: Unit, threshold_us: int) -> list[Stretch]:

@@ -59,6 +59,11 @@ class Unit:
         """How far apart its oldest and its newest record are."""
         return self.max_ts_us - self.min_ts_us
 
+    @property
+    def read_with(self) -> tuple[str, str, tuple[int, int] | None]:
+        """What slices have in common that are read together: the row group, or file, that they are of."""
+        return self.source, self.path, self.row_groups
+
     def without_row_groups(self) -> Unit:
         """Return the unit over all row groups of its file."""
         return replace(self, row_groups=None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.cutting import Cell, at_times, fine_grid, row_groups_of, slices_of_row_group
+from backfill.cutting import Cell, at_times, fine_grid, row_group_of, slices_of_row_group
 from backfill.planner import Limits, Step, bounded, unordered
 from backfill.units import RowGroup, Unit
 
@@ -70,7 +70,7 @@ def cut(files: list[File], threshold: int) -> list[Unit]:
         if whole.width_us <= threshold:
             units.append(whole)
             continue
-        units += row_groups_of(whole, [one for one in file.footer() if one.width_us <= threshold])
+        units += [row_group_of(whole, one) for one in file.footer() if one.width_us <= threshold]
         for group in file.footer():
             if group.width_us <= threshold:
                 continue
@@ -226,7 +226,7 @@ def test_a_row_group_of_very_many_steps_is_cut_no_finer_than_that() -> None:
     assert fine_grid(0, 800, 800 * 257).cell_us == 800
 
 
-def test_row_groups_of_a_step_that_lie_side_by_side_are_one_run() -> None:
+def test_row_group_of_a_step_that_lie_side_by_side_are_one_run() -> None:
     file = File("f", "a", ((0, 1), (2, 3), (40, 41), (4, 5)))
     (first, second) = bounded(cut([file], 10), 10, ROOMY)
     assert [unit.row_groups for unit in first.units] == [(0, 2), (3, 4)]
