@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,7 +28,7 @@ from stream_app.rewind.rewinding import Wish, can_go_back_to, rewind
 from tests.integration.backfill.lake_tables import DAY, EVENT, Stored, make_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
@@ -49,6 +51,12 @@ def second(number: int) -> float:
     return number - 30 if number % 10 == 0 else number
 
 
+def completeness_at(second: float) -> dict[str, str]:
+    """Return the property by which a table says that it has everything up to a time."""
+    told = Completeness((DAY - EPOCH + timedelta(seconds=second)) // timedelta(microseconds=1))
+    return {completeness_property("w"): told.to_json({0: 1})}
+
+
 @dataclass
 class Following:
     """An application that does nothing but follow a table."""
@@ -63,11 +71,15 @@ class Following:
     def __post_init__(self) -> None:
         self.table = make_table(self.catalog, self.name, [], group_rows=20)
 
-    def append(self, numbers: Iterable[int]) -> None:
-        """Commit these records as one file."""
+    def append(self, numbers: Iterable[int], complete: float | None = None) -> None:
+        """Commit these records as one file, and with them up to when that makes it complete."""
         rows = [Stored(0, number, second(number)).row() for number in numbers]
         schema = to_arrow(with_metadata(EVENT))
-        self.catalog.load_table(("replays", self.name)).append(pa.Table.from_pylist(rows, schema))
+        table = self.catalog.load_table(("replays", self.name))
+        with table.transaction() as change:
+            change.append(pa.Table.from_pylist(rows, schema))
+            if complete is not None:
+                change.set_properties(completeness_at(complete))
         self.every += numbers
 
     def app(self, **follow: object) -> LoadedApp:
@@ -116,10 +128,9 @@ class Following:
 
     def set_complete(self, second: float) -> None:
         """Let the table say up to when it is complete, as its lake writer does."""
-        told = Completeness((DAY - EPOCH + timedelta(seconds=second)) // timedelta(microseconds=1))
         table = self.catalog.load_table(("replays", self.name))
         with table.transaction() as change:
-            change.set_properties({completeness_property("w"): told.to_json({0: 1})})
+            change.set_properties(completeness_at(second))
 
     def tags(self) -> set[int]:
         """Return the snapshots that are held for a follower."""
@@ -256,41 +267,92 @@ def test_gone_back_to_an_earlier_batch_it_reads_on_from_there(following: Followi
     assert following.batches()[0] == batches[0]
 
 
-def test_two_tables_go_on_together_while_they_are_written(
-    following: Following, unique: Callable[[str], str]
-) -> None:
-    spark, pipelines, catalog = following.spark, following.pipelines, following.catalog
-    other = Following(spark, pipelines, catalog, unique("followed"))
-    path = following.app().path
-    said = json.loads(path.read_text())
-    source = said["sources"]["events"]
-    said["sources"]["others"] = {**source, "table": other.name}
-    columns = "id, unix_seconds(__metadata__.kafka_ingestion_ts) AS s FROM"
-    said["transform"] = {"sql": f"SELECT {columns} events UNION ALL SELECT -1 - {columns} others"}
-    pipelines.write(f"apps/{following.name}.yaml", said)
-    app = load_app(path, pipelines.workspace)
-    following.append(range(300))
-    drain, rows = Asked(), list[int]()
+@dataclass
+class Two:
+    """An application that follows two tables and goes on while they are written."""
 
-    def run() -> None:
-        live = live_sources(app, {})
-        rows.append(run_live(app, pipelines.workspace, spark, live, drain, once=False).rows)
+    one: Following
+    other: Following
+    drain: Asked = field(default_factory=Asked)
+    rows: list[int] = field(default_factory=list)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        # One table is idle, and holds nobody up; then both grow.
-        assert wait_until(lambda: following.seen().total() >= 300, LIMIT_S)
+    @cached_property
+    def app(self) -> LoadedApp:
+        path = self.one.app().path
+        said = json.loads(path.read_text())
+        said["sources"]["others"] = {**said["sources"]["events"], "table": self.other.name}
+        columns = "id, unix_seconds(__metadata__.kafka_ingestion_ts) AS s FROM"
+        sql = f"SELECT {columns} events UNION ALL SELECT -1 - {columns} others"
+        said["transform"] = {"sql": sql}
+        self.one.pipelines.write(f"apps/{self.one.name}.yaml", said)
+        return load_app(path, self.one.pipelines.workspace)
+
+    @property
+    def expected(self) -> Counter[int]:
+        return Counter(self.one.every) + Counter(-1 - number for number in self.other.every)
+
+    def came(self, numbers: Iterable[int]) -> None:
+        """Wait until these records came out."""
+        wanted = Counter(numbers)
+        assert wait_until(lambda: wanted <= self.one.seen(), LIMIT_S)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Run it; what is cut off at the end, its rows already out, comes again in its place."""
+        thread = threading.Thread(target=self._run)
+        thread.start()
+        try:
+            yield
+        finally:
+            self.drain.ask()
+            thread.join(LIMIT_S)
+        assert len(self.rows) == 1
+        self.one.run(self.app)
+
+    def _run(self) -> None:
+        one, live = self.one, live_sources(self.app, {})
+        ended = run_live(self.app, one.pipelines.workspace, one.spark, live, self.drain, once=False)
+        self.rows.append(ended.rows)
+
+
+@pytest.fixture
+def two(following: Following, unique: Callable[[str], str]) -> Two:
+    name = unique("followed")
+    return Two(following, Following(following.spark, following.pipelines, following.catalog, name))
+
+
+def test_two_tables_go_on_together_while_they_are_written(two: Two) -> None:
+    # Each tenth record arrives half a minute early: of the next, the first arrives at 270.
+    two.one.append(range(300), complete=269)
+    # It is idle, and as complete: it holds nobody up.
+    two.other.set_complete(269)
+    with two.running():
+        two.came(range(300))
         for start in range(300, 420, 40):
-            following.append(range(start, start + 40))
-            other.append(range(start, start + 40))
-        expected = Counter(following.every) + Counter(-1 - one for one in other.every)
-        assert wait_until(lambda: following.seen() == expected, LIMIT_S)
-    finally:
-        drain.ask()
-        thread.join(LIMIT_S)
-    assert len(rows) == 1
-    # A batch that the end has cut off, its rows already out, comes once more in its own place.
-    following.run(app)
-    assert following.seen() == expected
-    assert not beyond_the_bound(following.batches())
+            two.one.append(range(start, start + 40), complete=start + 9)
+            # As far as the other is complete, and the threshold more, they go ahead of it.
+            two.came(range(start, start + 30))
+            two.other.append(range(start, start + 40), complete=start + 9)
+        for table in (two.one, two.other):
+            table.set_complete(500)
+        two.came(two.expected)
+    assert two.one.seen() == two.expected
+    assert not beyond_the_bound(two.one.batches())
+
+
+def test_of_tables_that_do_not_say_how_complete_they_are_what_comes_too_late_is_counted(
+    two: Two,
+) -> None:
+    two.one.append(range(300))
+    with two.running():
+        # The other has no row: it holds nobody up.
+        two.came(range(300))
+        two.one.append(range(300, 380))
+        two.came(range(380))
+        # Records 340 and 350 arrived early: at 310, which is too late now, and at 320.
+        two.other.append(range(340, 380))
+        two.came(two.expected)
+    assert two.one.seen() == two.expected
+    newest, *_ = can_go_back_to(two.app, two.one.pipelines.workspace).batches
+    late = newest.followed[0]["late_rows"]
+    assert beyond_the_bound(two.one.batches()) == late == 1
