@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.measure import ROOT, Command
+from benchmarks.measure import ROOT, Command, measure
 from headrace.config.load import load_workspace
 from headrace.spark import session_settings
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from benchmarks.arena import Arena
     from benchmarks.measure import Measured
 
 
@@ -32,6 +33,15 @@ def spark_settings(workspace: Path, name: str) -> dict[str, str]:
     """Return the settings of our own sessions: a peer differs by its job, not by its Spark."""
     loaded = load_workspace(workspace)
     return session_settings(loaded, name, workspace / "spark.log", {})
+
+
+def run_first_command(arena: Arena) -> None:
+    """Run a command of headrace to its end, so that none that is measured keeps its classes."""
+    folder = arena.root / "first-command"
+    folder.mkdir()
+    arena.new_workspace(folder)
+    arena.say("running a first command")
+    measure(peer_command("first_command", {"workspace": str(folder)}, folder), arena.limit_s)
 
 
 def said(measured: Measured) -> dict[str, Any]:

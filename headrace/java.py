@@ -18,9 +18,14 @@ HINT = (
 )
 
 
-@functools.cache
 def java() -> str:
     """Return the path of a `java` that is new enough, or say what is wrong with what is there."""
+    return java_and_banner()[0]
+
+
+@functools.cache
+def java_and_banner() -> tuple[str, str]:
+    """Return the path of a `java` that is new enough, and what it says of itself."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None:
@@ -30,12 +35,13 @@ def java() -> str:
     except OSError:
         where = f"JAVA_HOME is {home}, but there is" if home else "there is"
         raise Terminal(f"{where} no java that can be started at {found}", HINT) from None
-    version = major_version((asked.stderr + asked.stdout).decode(errors="replace"))
+    banner = (asked.stderr + asked.stdout).decode(errors="replace")
+    version = major_version(banner)
     if version is None:
         raise Terminal(f"{found} does not say which Java it is", HINT)
     if version < MINIMUM:
         raise Terminal(f"headrace needs Java {MINIMUM} or newer; {found} is Java {version}", HINT)
-    return found
+    return found, banner
 
 
 def major_version(banner: str) -> int | None:

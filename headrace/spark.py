@@ -8,18 +8,19 @@ import signal
 import socket
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import structlog
 
+from headrace import class_archive
 from headrace.config.secret import SECRET_NAMES
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.spark_catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
-from headrace.java import java
+from headrace.java import java_and_banner
+from headrace.spark_python import use_our_spark, without_archives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,10 +36,13 @@ SMALLEST_DRIVER_MB = 1024
 LARGEST_DRIVER_MB = 4096
 log = structlog.get_logger(__name__)
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+DEFAULT_JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 # For a JVM that schedules and does no work on records: what compiles much, and what collects in
 # parallel, costs such a one more than it saves. Beside a core or two, twice over.
-SCHEDULER_JVM = {"spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
+SCHEDULER_JVM = {DEFAULT_JAVA_OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
 
+CLASSPATH = "spark.driver.extraClassPath"
 LAUNCHED = ("spark.driver.", "spark.master")
 # Without Hadoop's native library each file of a checkpoint starts ten processes: two chmod for it
 # and its checksums, and eight readlink that only the default manager of these files asks for.
@@ -68,7 +72,7 @@ def session(
     """Hold a session for the length of a command."""
     from headrace import jvm  # noqa: PLC0415 - importing py4j takes long, as pyspark does
 
-    spark = start_session(workspace, name, conf)
+    spark = start_session(workspace, name, conf, keeps_classes=True)
     try:
         yield spark
     finally:
@@ -78,10 +82,15 @@ def session(
             # A JVM that was killed needs no stop, and what it took with it is told by then.
             if not jvm.has_ended(problem):
                 raise
+    class_archive.keep(spark)
 
 
 def start_session(
-    workspace: Workspace, name: str, conf: Mapping[str, str] | None = None
+    workspace: Workspace,
+    name: str,
+    conf: Mapping[str, str] | None = None,
+    *,
+    keeps_classes: bool = False,
 ) -> SparkSession:
     """Start Spark for one command. Its log goes to a file of the workspace, not to the terminal."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - importing it takes a second
@@ -90,16 +99,23 @@ def start_session(
 
     log_file = log_path(workspace, name)
     settings = session_settings(workspace, name, log_file, conf or {})
-    java()
+    _, banner = java_and_banner()
     _require_master(settings["spark.master"])
-    _use_our_spark()
+    use_our_spark()
+    settings[JAVA_OPTIONS] += class_archive.options(
+        banner,
+        _classpath(settings),
+        " ".join(settings.get(name, "") for name in (DEFAULT_JAVA_OPTIONS, JAVA_OPTIONS)),
+        keeps=keeps_classes,
+    )
     # What the JVM is launched with stands on its command line, for everybody on the machine to
     # read; the rest, secrets of catalogs among it, is handed over once it runs.
     launch = [(name, value) for name, value in settings.items() if name.startswith(LAUNCHED)]
     launch_conf = SparkConf(loadDefaults=False).setAll(launch)
     whole_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log.info("starting Spark", master=settings["spark.master"])
-    with log_file.open("ab") as output, _our_ctrl_c():
+    python = without_archives(settings["spark.master"], workspace.state_dir / "python")
+    with log_file.open("ab") as output, _our_ctrl_c(), python:
         try:
             gateway = launch_gateway(launch_conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # pyspark types it not
             context = SparkContext(gateway=gateway, conf=whole_conf)
@@ -161,9 +177,8 @@ def session_settings(
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.shuffle.partitions": str(shuffle_partitions(master)),
         "spark.driver.memory": f"{driver_memory_mb()}m",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
         # Ahead of Spark's own classpath: its lz4 and Kafka client are the ones we replace.
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        CLASSPATH: os.pathsep.join(jars),
         "spark.executor.extraClassPath": os.pathsep.join(jars),
         "spark.sql.warehouse.dir": str(workspace.state_dir / "spark-warehouse"),
     }
@@ -173,7 +188,9 @@ def session_settings(
         settings["spark.jars"] = ",".join(jars)
     for catalog in workspace.catalogs.values():
         settings |= spark_catalog_settings(catalog)
-    return {**settings, **workspace.spark.conf, **conf}
+    settings |= {**workspace.spark.conf, **conf}
+    ours = f"-Dlog4j2.configurationFile={logging.as_uri()}"
+    return {**settings, JAVA_OPTIONS: f"{ours} {settings.get(JAVA_OPTIONS, '')}".rstrip()}
 
 
 def shuffle_partitions(master: str) -> int:
@@ -197,13 +214,10 @@ def driver_memory_mb() -> int:
     return max(SMALLEST_DRIVER_MB, min(LARGEST_DRIVER_MB, quarter))
 
 
-def _use_our_spark() -> None:
-    # A SPARK_HOME of another version would start a JVM that these jars do not fit.
-    spec = find_spec("pyspark")
-    if spec is not None and spec.origin and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        os.environ["SPARK_HOME"] = str(Path(spec.origin).parent)
-    # Workers need our packages; on a cluster whose Python lies elsewhere the variable says where.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+def _classpath(settings: Mapping[str, str]) -> list[Path]:
+    """Return what the JVM's classes come from, in order."""
+    ours = [Path(jar) for jar in settings[CLASSPATH].split(os.pathsep)]
+    return [*ours, *sorted(Path(os.environ.get("SPARK_HOME", "")).glob("jars/*.jar"))]
 
 
 def _require_master(master: str) -> None:

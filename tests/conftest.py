@@ -67,10 +67,11 @@ def workspace(make_workspace: Callable[[], Path]) -> Workspace:
 @pytest.fixture(scope="session")
 def spark(workspace: Workspace) -> Iterator[SparkSession]:
     """The Spark session, one for the whole run, with the catalog `lake`."""
-    from headrace.spark import session
+    from headrace.spark import start_session
 
-    with session(workspace, "tests") as running:
-        yield running
+    running = start_session(workspace, "tests")
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill.streams import Replay
 from benchmarks.peers.spark_replay import FILES_PER_BATCH, SPLIT_BYTES
-from benchmarks.peers.spark_script import run
+from benchmarks.peers.spark_script import run, run_as_ours, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,4 +67,4 @@ def _together(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 if __name__ == "__main__":
-    run(replay)
+    (run_as_ours if told()["order"] else run)(replay)

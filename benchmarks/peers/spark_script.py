@@ -1,4 +1,4 @@
-"""What the plain PySpark jobs share: a session with given settings."""
+"""What the PySpark jobs share: a session with given settings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
+from headrace.config.load import load_workspace
+from headrace.spark import session
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Job = Callable[[SparkSession, dict[str, Any]], None]
 
-def run(job: Callable[[SparkSession, dict[str, Any]], None]) -> None:
-    """Run a job in a session of its own."""
-    settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+
+def run(job: Job) -> None:
+    """Run a job in a plain session of its own."""
+    settings = told()
     builder = SparkSession.builder
     for name, value in settings["spark"].items():
         builder = builder.config(name, value)
@@ -24,3 +29,17 @@ def run(job: Callable[[SparkSession, dict[str, Any]], None]) -> None:
         job(spark, settings)
     finally:
         spark.stop()
+
+
+def run_as_ours(job: Job) -> None:
+    """Run a job in a session as a command of headrace has it."""
+    settings = told()
+    workspace = load_workspace(Path(settings["workspace"]))
+    with session(workspace, settings["run"], settings["spark"]) as spark:
+        job(spark, settings)
+
+
+def told() -> dict[str, Any]:
+    """Return what the job was told."""
+    found: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    return found

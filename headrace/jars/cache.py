@@ -33,13 +33,18 @@ class HashMismatch(Terminal):
         )
 
 
-def cache_dir() -> Path:
-    """Return the folder of this user's jars."""
+def cache_root() -> Path:
+    """Return the folder of what is kept for this user, and can be made again."""
     base = os.environ.get(CACHE_VARIABLE)
     if base:
-        return Path(base).absolute() / "jars"
+        return Path(base).absolute()
     xdg = os.environ.get("XDG_CACHE_HOME")
-    return (Path(xdg) if xdg else Path.home() / ".cache") / "headrace" / "jars"
+    return (Path(xdg) if xdg else Path.home() / ".cache") / "headrace"
+
+
+def cache_dir() -> Path:
+    """Return the folder of this user's jars."""
+    return cache_root() / "jars"
 
 
 def ensure(jar_set: JarSet) -> tuple[Path, ...]:

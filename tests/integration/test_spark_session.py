@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from typing import TYPE_CHECKING
 
+from pyspark.sql.datasource import DataSource
+
+from headrace.spark import session_settings
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
+
+    from headrace.config.workspace import Workspace
 
 # As the tests were started: in the background it is ignored.
 BEFORE = signal.getsignal(signal.SIGINT)
@@ -46,3 +56,35 @@ def test_tasks_in_python_run_without_archives_on_their_path(spark: SparkSession)
     # Each would be read anew at the start of every task.
     (archives,) = spark.sparkContext.parallelize([0], 1).map(path).collect()
     assert archives == []
+
+
+def test_processes_that_plan_have_no_archives_on_their_path_either(spark: SparkSession) -> None:
+    class Archives(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "archives"
+
+        def schema(self) -> str:
+            import sys
+            from pathlib import Path
+
+            # A column for each of them: what the process finds is nowhere else to be seen.
+            found = [place for place in sys.path if Path(place).is_file()]
+            return ", ".join(
+                [f"python{sys.version_info[0]} int", *(f"`{one}` int" for one in found)]
+            )
+
+    spark.dataSource.register(Archives)
+    assert spark.read.format("archives").load().columns == ["python3"]
+    # Nobody else is given the launcher.
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_java_options_of_users_come_beside_ours(workspace: Workspace, tmp_path: Path) -> None:
+    conf = {"spark.driver.extraJavaOptions": "-Duser.one=1 -ea"}
+    said = session_settings(workspace, "any", tmp_path / "log", conf)[
+        "spark.driver.extraJavaOptions"
+    ]
+    logging, *theirs = said.split()
+    assert logging.startswith("-Dlog4j2.configurationFile=file:///")
+    assert theirs == ["-Duser.one=1", "-ea"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.errors import Terminal
-from headrace.java import java, major_version
+from headrace.java import java, java_and_banner, major_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    java.cache_clear()
+    java_and_banner.cache_clear()
     yield
-    java.cache_clear()
+    java_and_banner.cache_clear()
 
 
 @pytest.fixture

@@ -1,0 +1,157 @@
+"""The classes of a command's JVM, kept as it has read them: the next one starts in less time.
+
+Reads: the archive that this Java made of these jars, in the user's cache. Writes: it, once, when a
+command has done its work. Promises: an archive that is away, damaged or another's, and one that
+cannot be made, costs time and never the start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from headrace.jars.cache import cache_root, sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+SUFFIX: Final = ".jsa"
+# Some 110 MB each: those of the Javas and jars that were used last.
+MOST_KEPT: Final = 4
+LEAST_FREE: Final = 2**30
+# How the JVM tells where it is to be kept what it has read.
+KEPT_AS: Final = "headrace.class.archive"
+# Whoever says so much about archives wants none of ours; -Xshare:off does without any.
+SAID_BY_USERS: Final = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit")
+# What Spark's launcher puts on the classpath. A folder there ends a JVM that writes an archive.
+FOLDERS: Final = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+# Of other makers of Java, or of later ones, some do not know these options.
+LENIENT: Final = "-XX:+IgnoreUnrecognizedVMOptions"
+log = structlog.get_logger(__name__)
+
+
+def options(banner: str, classpath: Sequence[Path], said: str, *, keeps: bool) -> str:
+    """Return the JVM's options that read the archive, or those that make it possible to keep one.
+
+    Neither where users have said something of archives, or where there can be none.
+    """
+    if any(one in banner + said for one in SAID_BY_USERS) or not all(map(Path.is_file, classpath)):
+        return ""
+    try:
+        if any(folder.is_dir() and any(folder.iterdir()) for folder in _folders()):
+            return ""
+        path = cache_root() / "classes" / _name(banner, classpath)
+        kept = _sound(path)
+        if kept is not None:
+            return f' {LENIENT} "-XX:SharedArchiveFile={kept}"' if kept.stat().st_size else ""
+        if not keeps or not _has_room(path.parent):
+            return ""
+    except OSError:
+        return ""
+    return f' {LENIENT} -XX:+RecordDynamicDumpInfo "-D{KEPT_AS}={path}"'
+
+
+def keep(spark: SparkSession) -> None:
+    """Write the archive, if the JVM of a session was started to make one. Its session has ended."""
+    # Nothing of it is worth an error at the end of a command that has done its work.
+    try:
+        jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no other way to its JVM
+        said = jvm.java.lang.System.getProperty(KEPT_AS)
+        if said is not None:
+            _keep(jvm, spark._sc._gateway, Path(said))  # noqa: SLF001 - as above
+    except Exception as problem:  # noqa: BLE001 - py4j's, Java's and the system's alike
+        log.debug("the classes of the JVM were not kept", problem=str(problem).splitlines()[0])
+
+
+def _keep(jvm: Any, gateway: Any, path: Path) -> None:  # noqa: ANN401 - py4j has no types
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types, and takes long
+
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".part-") as name:
+        if not _archives(path.parent, path.name):
+            made = Path(name) / path.name
+            log.info("keeping the JVM's classes, so that Spark starts faster from now on")
+            try:
+                _dump(jvm, gateway, made)
+            except Py4JJavaError as refused:
+                log.debug("this JVM keeps no classes", problem=str(refused.java_exception))
+            # Nothing where there was an answer, but no archive: an empty one says so.
+            made.touch()
+            made.replace(_by_hash(path, made))
+    remove_unused(path.parent)
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove the archives that have not been used for the longest time."""
+    for old in _archives(folder)[:-MOST_KEPT]:
+        old.unlink(missing_ok=True)
+
+
+def _dump(jvm: Any, gateway: Any, made: Path) -> None:  # noqa: ANN401 - as above
+    """Ask the JVM for the archive by its own diagnostic command: a JRE has no jcmd."""
+    lang, found = jvm.java.lang, jvm.java.lang.Class.forName
+
+    def array(kind: Any, *values: object) -> Any:  # noqa: ANN401 - as above
+        filled = gateway.new_array(kind, len(values))
+        for number, value in enumerate(values):
+            filled[number] = value
+        return filled
+
+    types = ("javax.management.ObjectName", "java.lang.String")
+    arrays = ("[Ljava.lang.Object;", "[Ljava.lang.String;")
+    # The server's own class is hidden from reflection, its interface is not.
+    invoke = found("javax.management.MBeanServer").getMethod(
+        "invoke", array(lang.Class, *map(found, (*types, *arrays)))
+    )
+    server = lang.management.ManagementFactory.getPlatformMBeanServer()
+    command = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
+    said = array(lang.Object, array(lang.String, "dynamic_dump", str(made)))
+    signature = array(lang.String, "[Ljava.lang.String;")
+    answer = invoke.invoke(server, array(lang.Object, command, "vmCds", said, signature))
+    log.debug("the JVM's classes are kept", answer=str(answer).strip())
+
+
+def _sound(path: Path) -> Path | None:
+    """Return the archive of that name. A damaged one, which would end the JVM, is removed."""
+    for kept in _archives(path.parent, path.name):
+        if kept == _by_hash(path, kept):
+            os.utime(kept)
+            return kept
+        log.warning("an archive of classes was damaged, and is made anew", path=str(kept))
+        kept.unlink()
+    return None
+
+
+def _has_room(folder: Path) -> bool:
+    folder.mkdir(parents=True, exist_ok=True)
+    return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= LEAST_FREE
+
+
+def _by_hash(path: Path, archive: Path) -> Path:
+    return path.with_name(f"{path.name}-{sha256(archive)[:16]}{SUFFIX}")
+
+
+def _archives(folder: Path, name: str = "*") -> list[Path]:
+    """Return the archives that are kept, the one that was used last at the end."""
+    found = folder.glob(f"{name}-*{SUFFIX}")
+    return sorted(found, key=lambda archive: archive.stat().st_mtime)
+
+
+def _name(banner: str, classpath: Sequence[Path]) -> str:
+    """Return a name for what an archive depends on: with another Java or jar it is of no use."""
+    stats = [(str(jar), (found := jar.stat()).st_size, found.st_mtime_ns) for jar in classpath]
+    return hashlib.sha256(repr((banner, stats)).encode()).hexdigest()[:16]
+
+
+def _folders() -> list[Path]:
+    """Return the folders on the classpath of Spark's launcher, of whose classes none are kept."""
+    further = [path for name in FOLDERS for path in os.environ.get(name, "").split(os.pathsep)]
+    conf = Path(os.environ.get("SPARK_HOME", "")) / "conf"
+    return [conf, *(Path(path) for path in further if path)]

@@ -1,0 +1,65 @@
+"""The Python that Spark's processes run: ours, and pyspark as we import it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARIABLE: Final = "PYSPARK_PYTHON"
+LAUNCHER: Final = """\
+#!/bin/sh
+{path}
+exec {python} "$@"
+"""
+
+
+def use_our_spark() -> None:
+    """Let the JVM be that of our pyspark, and its workers' Python the one that runs this."""
+    # A SPARK_HOME of another version would start a JVM that these jars do not fit.
+    spec = find_spec("pyspark")
+    if spec is not None and spec.origin and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ["SPARK_HOME"] = str(Path(spec.origin).parent)
+    # Workers need our packages; on a cluster whose Python lies elsewhere the variable says where.
+    os.environ.setdefault(VARIABLE, sys.executable)
+
+
+@contextlib.contextmanager
+def without_archives(master: str, launcher: Path) -> Iterator[None]:
+    """Let the processes of a local Spark that is started here import pyspark as we do.
+
+    Spark puts an archive of it first on their path, and Python keeps nothing of what it compiles
+    from one: each of the four processes that plan a query would take half a second for that.
+    """
+    python = os.environ[VARIABLE]
+    if python == sys.executable and master.startswith("local"):
+        _write(launcher)
+        # There are file systems that run nothing.
+        if os.access(launcher, os.X_OK):
+            os.environ[VARIABLE] = str(launcher)
+    try:
+        yield
+    finally:
+        os.environ[VARIABLE] = python
+
+
+def _write(launcher: Path) -> None:
+    told = os.environ.get("PYTHONPATH")
+    path = "unset PYTHONPATH" if told is None else f"export PYTHONPATH={shlex.quote(told)}"
+    text = LAUNCHER.format(path=path, python=shlex.quote(sys.executable))
+    if launcher.is_file() and launcher.read_text(encoding="utf-8") == text:
+        return
+    # Another command may be starting one with it.
+    with tempfile.TemporaryDirectory(dir=launcher.parent, prefix=".python-") as folder:
+        made = Path(folder) / launcher.name
+        made.write_text(text, encoding="utf-8")
+        made.chmod(0o755)
+        made.replace(launcher)
