@@ -51,6 +51,8 @@ COMMIT_LOST: Final = ("CommitFailedException", "exceptions.ValidationException: 
 MISSING: Final = re.compile(r"NotFoundException: File does not exist: (\S+[.]avro)")
 # A step that reads the whole history may lose to a writer that shortens it; the next time seldom.
 TRIES: Final = 3
+# What is planned anew in a moment. Of others, all the work was done for a commit that is lost.
+CHEAP: Final = "rewrite_manifests"
 log = structlog.get_logger(__name__)
 
 
@@ -177,8 +179,9 @@ class Maintenance:
                 return self._called(spark, procedure, **arguments)
             except Py4JJavaError as problem:
                 if self._has_lost(str(problem)):
-                    break
-                if not self._read_what_is_gone(str(problem)):
+                    if procedure != CHEAP:
+                        break
+                elif not self._read_what_is_gone(str(problem)):
                     raise
         log.warning("others were always first, left for the next time", step=procedure)
         self._left.append(procedure)

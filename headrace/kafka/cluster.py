@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 METADATA_LIMIT_S = 10.0
 CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
+NAMES = "a topic's name has letters, digits, dots, _ and -, and 249 of them at most"
 Answer = TypeVar("Answer")
 
 
@@ -109,11 +110,12 @@ class KafkaCluster:
             self._answer(future)
         except KafkaException as problem:
             # Somebody else created it in between: what was asked for is there.
-            if problem.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            refused = problem.args[0]
+            if refused.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                is_no_name = refused.code() == KafkaError.TOPIC_EXCEPTION
                 raise Terminal(
-                    f"topic {topic} could not be created on cluster {self.name}:"
-                    f" {problem.args[0].str()}",
-                    "create it by hand, or allow headrace to (the right to create topics)",
+                    f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
+                    NAMES if is_no_name else "create it by hand, or let headrace create topics",
                 ) from None
             return False
         self._wait_until_known(topic)

@@ -174,6 +174,11 @@ def test_a_replay_of_no_rows_is_whole(line: Line) -> None:
         ("headrace produce --cluster far --topic t none.jsonl", 2, "defines no cluster far"),
         ("headrace produce --cluster fronting --topic t none.jsonl", 1, "none.jsonl is no file"),
         (
+            "headrace produce --cluster fronting --topic no/name events.jsonl",
+            1,
+            "a topic's name has",
+        ),
+        (
             "backfill replay --table lake.tv.x --start-ts x --end-ts 2026-01-01 --to jsonl:o",
             2,
             "x is no time",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlparse
@@ -30,7 +32,7 @@ from tests.integration.lake_writer.landing_table import (
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 T0_MS = 1_772_323_200_000
 MINUTE_MS = 60_000
+MANIFESTS = "rewrite_manifests"
 LONG_AGO_S = 1_000_000_000
 
 
@@ -131,6 +134,51 @@ def test_compacted_files_are_smaller_unless_the_table_names_a_level(
         return task.file.file_size_in_bytes
 
     assert compacted() < compacted(**{"write.parquet.compression-level": "1"})
+
+
+@contextlib.contextmanager
+def others_first(workspace: Workspace, table: str, times: int) -> Iterator[None]:
+    """Let commits to a table come too late, so often: its row in the catalog does not change."""
+    name = f"losses_of_{table}"
+    with contextlib.closing(sqlite3.connect(workspace.root / ".headrace" / "catalog.db")) as db:
+        db.executescript(
+            f"CREATE TABLE {name} (n INTEGER); INSERT INTO {name} VALUES ({times});"
+            f" CREATE TRIGGER t_{name} BEFORE UPDATE ON iceberg_tables"
+            f" WHEN NEW.table_name = '{table}' AND (SELECT n FROM {name}) > 0"
+            f" BEGIN UPDATE {name} SET n = n - 1; SELECT RAISE(IGNORE); END"
+        )
+        try:
+            yield
+        finally:
+            db.executescript(f"DROP TRIGGER t_{name}; DROP TABLE {name}")
+
+
+@pytest.mark.parametrize(("losses", "manifests", "left"), [(2, 3, ()), (99, 0, (MANIFESTS,))])
+def test_manifests_are_rewritten_though_others_were_first(
+    spark: SparkSession,
+    workspace: Workspace,
+    unique: Callable[[str], str],
+    losses: int,
+    manifests: int,
+    left: tuple[str, ...],
+) -> None:
+    name, pipelines = unique("contended"), Pipelines(workspace)
+    properties = {"commit.retry.num-retries": "0", "commit.manifest.min-count-to-merge": "100"}
+    target = {"catalog": "lake", "database": "tv", "table": name, "properties": properties}
+    schema = {"type": "record", "name": "tv.Event", "fields": [{"name": "id", "type": "long"}]}
+    loaded = load_lake_table(pipelines.table(name, name, schema, table=target), workspace)
+    ensure_table(workspace, loaded.config.table, parse_avro(schema))
+    load = table_loader(workspace, f"lake.tv.{name}")
+    for first in range(0, 30, 10):
+        table = load()
+        found = [data_file(table, name, 0, range(first, first + 10))]
+        append(table, Append(table.metadata.new_snapshot_id(), found, {}, {}))
+    before = places(load())
+    # Nothing but the manifests is to be changed: it is this commit that comes too late.
+    with others_first(workspace, name, losses):
+        done = Maintenance(workspace, loaded).run(spark, Drain())
+    assert (done.manifests_rewritten, done.left) == (manifests, left)
+    assert places(load()) == before
 
 
 def test_what_a_crash_leaves_is_removed_and_nothing_else(
