@@ -171,6 +171,9 @@ def finish(
             break
         if drain.wait(CHECK_EVERY_S):
             query.stop()
+    # Inactive it is a moment before its name is free for another. What this raises is told below.
+    with contextlib.suppress(Exception):
+        query.awaitTermination()
     problem = query.exception()
     if problem is not None and not drain.requested:
         raise explained(name, problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 LIMIT_S = 60
 IDLE = "spark.sql.streaming.noDataProgressEventInterval"
@@ -66,3 +67,31 @@ def test_a_batch_after_a_pause_is_counted(spark: SparkSession, tmp_path: Path) -
         drain.ask()
         thread.join(LIMIT_S)
     assert counted == [3]
+
+
+class Lingering:
+    """A query that says it is not active any more while Spark still knows it."""
+
+    isActive = False  # noqa: N815 - Spark's own name
+    recentProgress: tuple[object, ...] = ()  # noqa: N815 - as above
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._query = query
+
+    def awaitTermination(self) -> None:  # noqa: N802 - as above
+        self._query.stop()
+        self._query.awaitTermination()
+
+    def exception(self) -> Exception | None:
+        return self._query.exception()
+
+
+def test_after_the_end_another_may_have_its_name(spark: SparkSession, tmp_path: Path) -> None:
+    def start(checkpoint: str) -> StreamingQuery:
+        rows = spark.readStream.format("rate").load().writeStream.format("noop")
+        return (
+            rows.queryName("taken").option("checkpointLocation", str(tmp_path / checkpoint)).start()
+        )
+
+    finish(cast("StreamingQuery", Lingering(start("one"))), "taken", Drain())
+    start("other").stop()
