@@ -7,16 +7,20 @@ cannot be made, costs time and never the start.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from headrace.jars.cache import cache_root, sha256
+from headrace.java import major_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,74 +28,85 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SUFFIX: Final = ".jsa"
-# Some 110 MB each: those of the Javas and jars that were used last.
+TRIED: Final = ".tried"
+PART: Final = ".part-"
+# 110 to 160 MB each: those of the Javas and jars that were used last.
 MOST_KEPT: Final = 4
 LEAST_FREE: Final = 2**30
+# What did not come to an archive is tried again after that.
+AGAIN_AFTER_S: Final = 86_400.0
+STALE_AFTER_S: Final = 3_600.0
 # How the JVM tells where it is to be kept what it has read.
 KEPT_AS: Final = "headrace.class.archive"
+# A JVM with an archive of its own classes says so in its banner; without one it keeps none.
+CAPABLE: Final = "sharing"
+# Later ones may do without the options, and would not start with them.
+MAJORS: Final = range(17, 22)
 # Whoever says so much about archives wants none of ours; -Xshare:off does without any.
 SAID_BY_USERS: Final = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit")
+# Options from the environment: `java` says that it has picked them up, Spark's launcher does not.
+PICKED_UP: Final = "Picked up"
+LAUNCHERS: Final = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")
 # What Spark's launcher puts on the classpath. A folder there ends a JVM that writes an archive.
 FOLDERS: Final = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
-# Of other makers of Java, or of later ones, some do not know these options.
-LENIENT: Final = "-XX:+IgnoreUnrecognizedVMOptions"
+# Of other paths the JVM's commands make several arguments.
+PLAIN_PATH: Final = re.compile(r"[\w./@+,:~-]+")
 log = structlog.get_logger(__name__)
 
 
 def options(banner: str, classpath: Sequence[Path], said: str, *, keeps: bool) -> str:
     """Return the JVM's options that read the archive, or those that make it possible to keep one.
 
-    Neither where users have said something of archives, or where there can be none.
+    `said` is what users say to the JVM. Neither where that is about archives, or where there can
+    be none.
     """
+    if CAPABLE not in banner or major_version(banner) not in MAJORS:
+        return ""
     if any(one in banner + said for one in SAID_BY_USERS) or not all(map(Path.is_file, classpath)):
         return ""
     try:
-        if any(folder.is_dir() and any(folder.iterdir()) for folder in _folders()):
-            return ""
         path = cache_root() / "classes" / _name(banner, classpath)
         kept = _sound(path)
         if kept is not None:
-            return f' {LENIENT} "-XX:SharedArchiveFile={kept}"' if kept.stat().st_size else ""
-        if not keeps or not _has_room(path.parent):
+            return f' "-XX:SharedArchiveFile={kept}"'
+        if not (keeps and _may_be_kept(path, banner, said)):
             return ""
     except OSError:
         return ""
-    return f' {LENIENT} -XX:+RecordDynamicDumpInfo "-D{KEPT_AS}={path}"'
+    return f' -XX:+RecordDynamicDumpInfo "-D{KEPT_AS}={path}"'
 
 
 def keep(spark: SparkSession) -> None:
     """Write the archive, if the JVM of a session was started to make one. Its session has ended."""
-    # Nothing of it is worth an error at the end of a command that has done its work.
+    # Nothing of it is worth an error at the end of a command that has done its work, not even that
+    # somebody will not wait for it.
     try:
         jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no other way to its JVM
         said = jvm.java.lang.System.getProperty(KEPT_AS)
         if said is not None:
             _keep(jvm, spark._sc._gateway, Path(said))  # noqa: SLF001 - as above
-    except Exception as problem:  # noqa: BLE001 - py4j's, Java's and the system's alike
-        log.debug("the classes of the JVM were not kept", problem=str(problem).splitlines()[0])
+    except (Exception, KeyboardInterrupt) as problem:  # noqa: BLE001 - py4j's, Java's, the system's
+        log.debug("the classes of the JVM were not kept", problem=repr(problem))
 
 
 def _keep(jvm: Any, gateway: Any, path: Path) -> None:  # noqa: ANN401 - py4j has no types
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types, and takes long
-
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".part-") as name:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=PART) as name:
         if not _archives(path.parent, path.name):
             made = Path(name) / path.name
             log.info("keeping the JVM's classes, so that Spark starts faster from now on")
-            try:
-                _dump(jvm, gateway, made)
-            except Py4JJavaError as refused:
-                log.debug("this JVM keeps no classes", problem=str(refused.java_exception))
-            # Nothing where there was an answer, but no archive: an empty one says so.
-            made.touch()
+            _dump(jvm, gateway, made)
             made.replace(_by_hash(path, made))
+    _tried(path).unlink(missing_ok=True)
     remove_unused(path.parent)
 
 
 def remove_unused(folder: Path) -> None:
-    """Remove the archives that have not been used for the longest time."""
+    """Remove the archives that have not been used for the longest time, and what a kill has left."""
     for old in _archives(folder)[:-MOST_KEPT]:
         old.unlink(missing_ok=True)
+    for part in folder.glob(f"{PART}*"):
+        if _age_s(part) > STALE_AFTER_S:
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def _dump(jvm: Any, gateway: Any, made: Path) -> None:  # noqa: ANN401 - as above
@@ -122,16 +137,44 @@ def _sound(path: Path) -> Path | None:
     """Return the archive of that name. A damaged one, which would end the JVM, is removed."""
     for kept in _archives(path.parent, path.name):
         if kept == _by_hash(path, kept):
-            os.utime(kept)
+            with contextlib.suppress(OSError):
+                os.utime(kept)
             return kept
         log.warning("an archive of classes was damaged, and is made anew", path=str(kept))
         kept.unlink()
     return None
 
 
-def _has_room(folder: Path) -> bool:
-    folder.mkdir(parents=True, exist_ok=True)
-    return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= LEAST_FREE
+def _may_be_kept(path: Path, banner: str, said: str) -> bool:
+    """Whether a JVM is to be started to make an archive; once a day, until there is one.
+
+    With agents and many other options a JVM that is told so does not start: it is only told where
+    nobody else has said anything to it.
+    """
+    told = [said, *(os.environ.get(name, "") for name in LAUNCHERS)]
+    if PICKED_UP in banner or any(told) or PLAIN_PATH.fullmatch(str(path)) is None:
+        return False
+    if any(folder.is_dir() and any(folder.iterdir()) for folder in _folders()):
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if shutil.disk_usage(path.parent).free < LEAST_FREE:
+        return False
+    tried = _tried(path)
+    if tried.exists() and _age_s(tried) < AGAIN_AFTER_S:
+        return False
+    tried.touch()
+    return True
+
+
+def _tried(path: Path) -> Path:
+    return path.with_name(path.name + TRIED)
+
+
+def _age_s(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _by_hash(path: Path, archive: Path) -> Path:

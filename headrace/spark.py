@@ -43,6 +43,7 @@ DEFAULT_JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 SCHEDULER_JVM = {DEFAULT_JAVA_OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
 
 CLASSPATH = "spark.driver.extraClassPath"
+PYTHONPATH = "spark.executorEnv.PYTHONPATH"
 LAUNCHED = ("spark.driver.", "spark.master")
 # Without Hadoop's native library each file of a checkpoint starts ten processes: two chmod for it
 # and its checksums, and eight readlink that only the default manager of these files asks for.
@@ -67,12 +68,19 @@ rootLogger.appenderRef.console.ref = console
 
 @contextlib.contextmanager
 def session(
-    workspace: Workspace, name: str, conf: Mapping[str, str] | None = None
+    workspace: Workspace,
+    name: str,
+    conf: Mapping[str, str] | None = None,
+    *,
+    lasting: bool = False,
 ) -> Iterator[SparkSession]:
-    """Hold a session for the length of a command."""
+    """Hold a session for the length of a command; `lasting` ones go on until they are asked to end.
+
+    Those who ask for that wait for nothing further.
+    """
     from headrace import jvm  # noqa: PLC0415 - importing py4j takes long, as pyspark does
 
-    spark = start_session(workspace, name, conf, keeps_classes=True)
+    spark = start_session(workspace, name, conf, keeps_classes=not lasting)
     try:
         yield spark
     finally:
@@ -103,10 +111,7 @@ def start_session(
     _require_master(settings["spark.master"])
     use_our_spark()
     settings[JAVA_OPTIONS] += class_archive.options(
-        banner,
-        _classpath(settings),
-        " ".join(settings.get(name, "") for name in (DEFAULT_JAVA_OPTIONS, JAVA_OPTIONS)),
-        keeps=keeps_classes,
+        banner, _classpath(settings), _said_to_java(workspace, conf or {}), keeps=keeps_classes
     )
     # What the JVM is launched with stands on its command line, for everybody on the machine to
     # read; the rest, secrets of catalogs among it, is handed over once it runs.
@@ -114,7 +119,8 @@ def start_session(
     launch_conf = SparkConf(loadDefaults=False).setAll(launch)
     whole_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log.info("starting Spark", master=settings["spark.master"])
-    python = without_archives(settings["spark.master"], workspace.state_dir / "python")
+    local = settings["spark.master"].startswith("local") and PYTHONPATH not in settings
+    python = without_archives(workspace.state_dir) if local else contextlib.nullcontext()
     with log_file.open("ab") as output, _our_ctrl_c(), python:
         try:
             gateway = launch_gateway(launch_conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # pyspark types it not
@@ -212,6 +218,13 @@ def driver_memory_mb() -> int:
     """Return a quarter of the machine, within reason: locally the driver does all the work."""
     quarter: int = psutil.virtual_memory().total // 4 // 2**20
     return max(SMALLEST_DRIVER_MB, min(LARGEST_DRIVER_MB, quarter))
+
+
+def _said_to_java(workspace: Workspace, conf: Mapping[str, str]) -> str:
+    """Return the options that users give the JVM."""
+    told = {**workspace.spark.conf, **conf}
+    given = [told.get(name, "") for name in (DEFAULT_JAVA_OPTIONS, JAVA_OPTIONS)]
+    return " ".join(one for one in given if one and one not in SCHEDULER_JVM.values())
 
 
 def _classpath(settings: Mapping[str, str]) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shlex
 import sys
@@ -33,33 +34,35 @@ def use_our_spark() -> None:
 
 
 @contextlib.contextmanager
-def without_archives(master: str, launcher: Path) -> Iterator[None]:
+def without_archives(folder: Path) -> Iterator[None]:
     """Let the processes of a local Spark that is started here import pyspark as we do.
 
     Spark puts an archive of it first on their path, and Python keeps nothing of what it compiles
     from one: each of the four processes that plan a query would take half a second for that.
     """
     python = os.environ[VARIABLE]
-    if python == sys.executable and master.startswith("local"):
-        _write(launcher)
-        # There are file systems that run nothing.
-        if os.access(launcher, os.X_OK):
-            os.environ[VARIABLE] = str(launcher)
+    if python == sys.executable:
+        with contextlib.suppress(OSError):
+            launcher = _launcher(folder)
+            # There are file systems that run nothing.
+            if os.access(launcher, os.X_OK):
+                os.environ[VARIABLE] = str(launcher)
     try:
         yield
     finally:
         os.environ[VARIABLE] = python
 
 
-def _write(launcher: Path) -> None:
+def _launcher(folder: Path) -> Path:
+    """Return the launcher for our Python and path; others that run have theirs."""
     told = os.environ.get("PYTHONPATH")
     path = "unset PYTHONPATH" if told is None else f"export PYTHONPATH={shlex.quote(told)}"
-    text = LAUNCHER.format(path=path, python=shlex.quote(sys.executable))
-    if launcher.is_file() and launcher.read_text(encoding="utf-8") == text:
-        return
-    # Another command may be starting one with it.
-    with tempfile.TemporaryDirectory(dir=launcher.parent, prefix=".python-") as folder:
-        made = Path(folder) / launcher.name
-        made.write_text(text, encoding="utf-8")
-        made.chmod(0o755)
-        made.replace(launcher)
+    text = os.fsencode(LAUNCHER.format(path=path, python=shlex.quote(sys.executable)))
+    launcher = folder / f"python-{hashlib.sha256(text).hexdigest()[:12]}"
+    if not (launcher.is_file() and launcher.read_bytes() == text):
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".python-") as part:
+            made = Path(part) / launcher.name
+            made.write_bytes(text)
+            made.chmod(0o755)
+            made.replace(launcher)
+    return launcher

@@ -52,7 +52,7 @@ def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) 
     with Drain() as drain:
         writer = LakeWriter(workspace, table)
         writer.prepare()
-        with session(workspace, f"lake-writer-{table.config.name}") as spark:
+        with session(workspace, f"lake-writer-{table.config.name}", lasting=not once) as spark:
             landed = writer.run(spark, drain, once=once)
     name = table.config.table.identifier
     if as_json:

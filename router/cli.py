@@ -80,7 +80,7 @@ def start(
     with Drain() as drain:
         stream_router = StreamRouter(workspace, stream, outputs)
         conf = stream_router.prepare()
-        with session(workspace, f"router-{name}", conf) as spark:
+        with session(workspace, f"router-{name}", conf, lasting=not once) as spark:
             counts = stream_router.run(spark, drain, once=once)
     click.echo(as_json(name, counts) if form == "json" else as_text(name, counts))
 

@@ -56,7 +56,7 @@ def run_app(
     workspace = load_workspace(workspace_dir)
     app = load_app(path, workspace)
     live = live_sources(app, _choices(selections))
-    with Drain() as drain, session(workspace, f"app-{app.config.name}") as spark:
+    with Drain() as drain, session(workspace, f"app-{app.config.name}", lasting=not once) as spark:
         ran = run_live(app, workspace, spark, live, drain, once=once)
     if as_json:
         facts = {"application": app.config.name, "rows_read": ran.rows}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import weakref
 from typing import TYPE_CHECKING, TypeVar
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 METADATA_LIMIT_S = 10.0
 CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
+NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NAMES = "a topic's name has letters, digits, dots, _ and -, and 249 of them at most"
 Answer = TypeVar("Answer")
 
@@ -112,7 +114,7 @@ class KafkaCluster:
             # Somebody else created it in between: what was asked for is there.
             refused = problem.args[0]
             if refused.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                is_no_name = refused.code() == KafkaError.TOPIC_EXCEPTION
+                is_no_name = NAME.fullmatch(topic) is None
                 raise Terminal(
                     f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
                     NAMES if is_no_name else "create it by hand, or let headrace create topics",

@@ -3,14 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from headrace.spark_python import VARIABLE, without_archives
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PATH = "import os; print(os.environ.get('PYTHONPATH'))"
 
@@ -35,34 +32,55 @@ def test_the_path_is_the_one_of_users(
         monkeypatch.delenv("PYTHONPATH", raising=False)
     else:
         monkeypatch.setenv("PYTHONPATH", path)
-    launcher = tmp_path / "with a space"
+    folder = tmp_path / "with a space"
+    folder.mkdir()
     for _ in range(2):
-        with without_archives("local[2]", launcher):
-            assert os.environ[VARIABLE] == str(launcher)
+        with without_archives(folder):
+            launcher = Path(os.environ[VARIABLE])
         assert os.environ[VARIABLE] == sys.executable
         assert path_behind(launcher) == str(path)
-    assert [one.name for one in tmp_path.iterdir()] == [launcher.name]
+    assert list(folder.iterdir()) == [launcher]
 
 
-def test_a_launcher_of_another_python_is_written_anew(tmp_path: Path) -> None:
-    launcher = tmp_path / "python"
-    launcher.write_text("#!/bin/sh\nexec /of/another/environment/python\n")
-    with without_archives("local[*]", launcher):
-        assert path_behind(launcher) == str(os.environ.get("PYTHONPATH"))
-
-
-@pytest.mark.parametrize(("master", "python"), [("spark://one:7077", ""), ("local[2]", "/my/own")])
-def test_a_cluster_and_a_python_of_users_are_left_alone(
-    master: str, python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_two_that_run_at_once_have_a_launcher_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = python or sys.executable
-    monkeypatch.setenv(VARIABLE, expected)
-    with without_archives(master, tmp_path / "python"):
-        assert os.environ[VARIABLE] == expected
+    launchers = []
+    for path in ("/one", "/other"):
+        monkeypatch.setenv("PYTHONPATH", path)
+        with without_archives(tmp_path):
+            launchers.append(Path(os.environ[VARIABLE]))
+    assert [path_behind(one) for one in launchers] == ["/one", "/other"]
+
+
+def test_a_damaged_launcher_is_written_anew(tmp_path: Path) -> None:
+    for _ in range(2):
+        with without_archives(tmp_path):
+            launcher = Path(os.environ[VARIABLE])
+        assert path_behind(launcher) == str(os.environ.get("PYTHONPATH"))
+        launcher.write_bytes(b"\xff\xfe")
+
+
+def test_a_path_that_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.fsdecode(b"/\xff"))
+    with without_archives(tmp_path):
+        launcher = Path(os.environ[VARIABLE])
+    assert b"PYTHONPATH='/\xff'" in launcher.read_bytes()
+
+
+def test_a_python_of_users_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/my/own")
+    with without_archives(tmp_path):
+        assert os.environ[VARIABLE] == "/my/own"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_where_nothing_may_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with without_archives("local[2]", tmp_path / "python"):
+    with without_archives(tmp_path):
+        assert os.environ[VARIABLE] == sys.executable
+
+
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with without_archives(tmp_path / "missing"):
         assert os.environ[VARIABLE] == sys.executable
