@@ -7,7 +7,6 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backfill.streams import Replay
 from benchmarks.peers.spark_replay import FILES_PER_BATCH, SPLIT_BYTES
 from benchmarks.peers.spark_script import run, run_as_ours, told
 
@@ -42,6 +41,9 @@ def _streamed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
 
 
 def _replayed(spark: SparkSession, settings: dict[str, Any]) -> list[DataFrame]:
+    # Not in the time of Spark's own stream.
+    from backfill.streams import Replay  # noqa: PLC0415
+
     made = Replay(
         settings["tables"],
         settings["start"],

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from headrace.config.load import load_workspace
-from headrace.spark import session
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -33,6 +30,10 @@ def run(job: Job) -> None:
 
 def run_as_ours(job: Job) -> None:
     """Run a job in a session as a command of headrace has it."""
+    # Not in the time of those who have nothing to do with it.
+    from headrace.config.load import load_workspace  # noqa: PLC0415
+    from headrace.spark import session  # noqa: PLC0415
+
     settings = told()
     workspace = load_workspace(Path(settings["workspace"]))
     with session(workspace, settings["run"], settings["spark"]) as spark:
