@@ -46,7 +46,7 @@ MAJORS: Final = range(17, 22)
 SAID_BY_USERS: Final = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit")
 # Options from the environment: `java` says that it has picked them up, Spark's launcher does not.
 PICKED_UP: Final = "Picked up"
-LAUNCHERS: Final = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")
+LAUNCHER: Final = "SPARK_SUBMIT_OPTS"
 # What Spark's launcher puts on the classpath. A folder there ends a JVM that writes an archive.
 FOLDERS: Final = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
 # Of other paths the JVM's commands make several arguments.
@@ -151,8 +151,8 @@ def _may_be_kept(path: Path, banner: str, said: str) -> bool:
     With agents and many other options a JVM that is told so does not start: it is only told where
     nobody else has said anything to it.
     """
-    told = [said, *(os.environ.get(name, "") for name in LAUNCHERS)]
-    if PICKED_UP in banner or any(told) or PLAIN_PATH.fullmatch(str(path)) is None:
+    told = said or os.environ.get(LAUNCHER)
+    if told or PICKED_UP in banner or PLAIN_PATH.fullmatch(str(path)) is None:
         return False
     if any(folder.is_dir() and any(folder.iterdir()) for folder in _folders()):
         return False

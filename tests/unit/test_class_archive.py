@@ -20,7 +20,7 @@ BANNER = 'openjdk version "17.0.15"\nOpenJDK 64-Bit Server VM (build 17.0.15, mi
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's cache, and no folder on the classpath."""
-    for name in (*class_archive.FOLDERS, *class_archive.LAUNCHERS):
+    for name in (*class_archive.FOLDERS, class_archive.LAUNCHER):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))

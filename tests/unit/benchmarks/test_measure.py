@@ -62,9 +62,9 @@ def test_children_whose_parent_ignores_their_end_count(tmp_path: Path) -> None:
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 if os.fork() == 0:
     burn()
+    # Until it was looked at, ten times a second, by whom it cannot see.
     time.sleep(0.5)
     os._exit(0)
-time.sleep(0.5)
 while True:
     try:
         os.waitpid(-1, 0)
