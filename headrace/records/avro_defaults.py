@@ -86,9 +86,10 @@ def _of_field(field: Field, record: Mapping[str, object]) -> object:
 
 
 def _of_bytes(kind: Fixed | Decimal, value: bytes) -> object:
+    fixed = kind if isinstance(kind, Fixed) else kind.fixed
+    if len(value) != fixed.size if fixed else not value:
+        raise ValueError(value)
     if isinstance(kind, Fixed):
-        if len(value) != kind.size:
-            raise ValueError(value)
         return value
     unscaled = int.from_bytes(value, "big", signed=True)
     if abs(unscaled) >= 10**kind.precision:

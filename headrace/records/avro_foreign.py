@@ -70,6 +70,8 @@ class Fields:
 
     name: str
     fields: tuple[tuple[str, Node], ...] = field(default=())
+    # What `smallest` found. One that holds itself is never written in no bytes.
+    least: int | None = None
 
 
 Node: TypeAlias = Leaf | Symbols | Many | Union | Fields
@@ -97,17 +99,18 @@ def kind_of(node: Node) -> str:
     return "union of " + " and ".join(kind_of(branch) for branch in node.branches)
 
 
-def smallest(node: Node, above: tuple[Node, ...] = ()) -> int:
+def smallest(node: Node) -> int:
     """Return how few bytes a value takes; none at all where every value takes none."""
     match node:
         case Leaf():
             return node.size if node.kind == "fixed" else _SMALLEST.get(node.kind, 1)
         case Fields():
-            if node in above:
-                return 1
-            inside = (*above, node)
-            # More than one byte tells no more: a wide tree is not walked to its end.
-            return next((1 for _, one in node.fields if smallest(one, inside)), 0)
+            if node.least is None:
+                # While its fields are looked at, and where they come back to it.
+                node.least = 1
+                # More than one byte tells no more: a wide tree is not walked to its end.
+                node.least = next((1 for _, one in node.fields if smallest(one)), 0)
+            return node.least
     return 1
 
 
@@ -119,7 +122,7 @@ class _Parser:
         if isinstance(obj, str):
             return Leaf(obj) if obj in PLAIN else self._reference(obj, namespace)
         if isinstance(obj, list) and obj:
-            return Union(tuple(self.node(branch, namespace) for branch in obj))
+            return self._union(obj, namespace)
         if not is_object(obj):
             raise SchemaUnreadable(f"its text is no schema (a type is not {obj!r})")
         kind = obj.get("type")
@@ -133,6 +136,12 @@ class _Parser:
         return (
             Leaf(kind, *_logical(kind, obj)) if kind in PLAIN else self._reference(kind, namespace)
         )
+
+    def _union(self, branches: list[object], namespace: str) -> Node:
+        nodes = tuple(self.node(branch, namespace) for branch in branches)
+        if any(isinstance(node, Union) for node in nodes):
+            raise SchemaUnreadable("it has a union in a union")
+        return Union(nodes)
 
     def _reference(self, name: str, namespace: str) -> Node:
         for known in (full_name(name, namespace), name):

@@ -56,7 +56,8 @@ def read_leaf(
     expected = _underlying(reader)
     _check(writer, reader, expected, path)
     # Text and bytes are the same bytes: they are read as what they become.
-    kind = expected if writer.kind in {"string", "bytes"} else writer.kind
+    counted = {"string", "bytes"}
+    kind = expected if {writer.kind, expected} <= counted else writer.kind
     read_plain(body, kind, target, path, size=writer.size)
     if expected in {"float", "double"} and kind in {"int", "long"}:
         body.line(f"{target} = {'single' if expected == 'float' else 'float'}({target})")

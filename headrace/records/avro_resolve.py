@@ -38,6 +38,12 @@ class Resolver:
     def __init__(self) -> None:
         self._names = Names()
         self._skipper = Skipper(self._names)
+        # How many items that take no bytes a record has had so far: arrays nest, so one count for
+        # all of them. Each task reads with functions of its own, one record after the other.
+        self._empty_items = [0]
+        self._counts_empty_items = False
+        # Several branches of a union may hold the same record: it is resolved once at a path.
+        self._records: dict[tuple[int, str], Callable[..., Any]] = {}
 
     def reader(self, writer: Node, reader: Record) -> Callable[..., Any]:
         """Return a function of buf, pos and end that gives a row and its end.
@@ -45,11 +51,20 @@ class Resolver:
         Incompatible says what keeps every such record from being read.
         """
         if isinstance(writer, Fields):
-            return self._record(writer, reader, "")
+            read = self._record(writer, reader, "")
+        else:
+            body = Body(self._names)
+            self._slot(body, writer, _Slot(reader, nullable=False), "row", short_name(reader.name))
+            body.line("return row, pos")
+            read = body.function("read_union")
+        return self._counting(read) if self._counts_empty_items else read
+
+    def _counting(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with the count of empty items set back for each record."""
         body = Body(self._names)
-        self._slot(body, writer, _Slot(reader, nullable=False), "row", short_name(reader.name))
-        body.line("return row, pos")
-        return body.function("read_union")
+        body.line(f"{self._names.name(self._empty_items)}[0] = 0")
+        body.line(f"return {self._names.name(read)}(buf, pos, end)")
+        return body.function("read_counting")
 
     def _slot(self, body: Body, writer: Node, slot: _Slot, target: str, path: str) -> None:
         if isinstance(writer, Union):
@@ -82,7 +97,10 @@ class Resolver:
     def _value(self, body: Body, writer: Node, reader: Type, target: str, path: str) -> None:
         match writer, reader:
             case Fields(), Record():
-                read = self._names.name(self._record(writer, reader, path))
+                key = id(writer), path
+                if key not in self._records:
+                    self._records[key] = self._record(writer, reader, path)
+                read = self._names.name(self._records[key])
                 body.line(f"{target}, pos = {read}(buf, pos, end)")
             case Many(), (Array() | Map()) if writer.keyed == isinstance(reader, Map):
                 read = self._names.name(self._many(writer, reader, path))
@@ -155,11 +173,20 @@ class Resolver:
                 # The block's length in bytes, for those who pass over it.
                 read_unsigned(body)
             least = smallest(writer.item) + is_map
-            too_many = f"count * {least} > end - pos" if least else _TOO_MANY_EMPTY
-            body.refuse_if(too_many, f"{path} has more items than the value has room for")
+            body.refuse_if(
+                f"count * {least} > end - pos" if least else self._too_many_empty(body),
+                f"{path} has more items than the value has room for",
+            )
             with body.block("for _ in range(count):"):
                 self._item(body, writer, reader, path)
         return body.function("read_map" if is_map else "read_array")
+
+    def _too_many_empty(self, body: Body) -> str:
+        """Add what counts items that take no bytes; return when there are too many of them."""
+        self._counts_empty_items = True
+        count = f"{self._names.name(self._empty_items)}[0]"
+        body.line(f"{count} += count")
+        return f"{count} > {MOST_EMPTY_ITEMS}"
 
     def _item(self, body: Body, writer: Many, reader: Array | Map, path: str) -> None:
         if isinstance(reader, Map):
@@ -171,9 +198,6 @@ class Resolver:
             slot = _Slot(reader.item, reader.item_nullable)
             self._slot(body, writer.item, slot, "item", f"{path}[]")
             body.line("items.append(item)")
-
-
-_TOO_MANY_EMPTY = f"len(items) + count > {MOST_EMPTY_ITEMS}"
 
 
 def _wanted(writer: Fields, reader: Record) -> dict[int, Field]:

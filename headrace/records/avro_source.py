@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ARGUMENTS: Final = ("buf", "pos", "end")
-# Items that take no bytes have no natural bound: three bytes could ask for a gigabyte of them.
+# Of a record. Items that take no bytes have no natural bound: three bytes could ask for a gigabyte
+# of them.
 MOST_EMPTY_ITEMS: Final = 65_536
 EXACT: Final = decimal.Context(prec=60)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from headrace.errors import Transient
+from headrace.records.avro_bytes import long_bytes
+from headrace.records.avro_foreign import Fields, parse, smallest
+from headrace.records.avro_resolve import Resolver
+from headrace.records.avro_source import MOST_EMPTY_ITEMS
 from headrace.records.framing import VALUE_HEADER
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import parse_avro
@@ -94,7 +99,18 @@ def test_a_schema_that_cannot_be_the_streams_is_named(registry_server: RegistryS
 
 
 @pytest.mark.parametrize(
-    "text", ["{", '"Missing"', "[]", '{"type": "record"}', "[" * 100_000, "7", '{"type": []}']
+    "text",
+    [
+        "{",
+        '"Missing"',
+        "[]",
+        '{"type": "record"}',
+        "[" * 100_000,
+        "7",
+        '{"type": []}',
+        '["null", ["long", "string"]]',
+        "[" * 200 + '"long"' + "]" * 200,
+    ],
 )
 def test_a_schema_that_is_none(registry_server: RegistryServer, text: str) -> None:
     held = registry_server.put("s", text)
@@ -162,6 +178,44 @@ def test_items_that_take_no_bytes_are_counted(registry_server: RegistryServer) -
     assert row.f0 == [None, None]
 
 
+def named(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
+NOTHING: tuple[tuple[object, object], ...] = (
+    ("null", ["null", "long"]),
+    (named("R"), named("R", {"name": "n", "type": "long", "default": 7})),
+    (named("R", {"name": "n", "type": "null"}), named("R", {"name": "n", "type": ["null", "int"]})),
+)
+
+
+@pytest.mark.parametrize(("nothing", "read_as"), NOTHING)
+@pytest.mark.parametrize(("outer", "key"), [("array", b""), ("map", b"\x02k")])
+def test_nested_items_that_take_no_bytes_are_counted_together(
+    registry_server: RegistryServer, nothing: object, read_as: object, outer: str, key: bytes
+) -> None:
+    """A few bytes never become millions of items, however their arrays lie in each other."""
+
+    def schema(item: object) -> dict[str, Any]:
+        content = "items" if outer == "array" else "values"
+        return of({"type": outer, content: {"type": "array", "items": item}})
+
+    schema_id = registry_server.put("s", schema(nothing)).id
+    read = reader_of(registry_server, parse_avro(schema(read_as)))
+    half = key + long_bytes(MOST_EMPTY_ITEMS // 2) + b"\x00"
+
+    def payload(arrays: int) -> bytes:
+        return framed(schema_id, long_bytes(arrays) + half * arrays + b"\x00")
+
+    # Each record has a count of its own, the one after a bad one too.
+    for _ in range(2):
+        found = read(payload(2), None).f0
+        inner = found if outer == "array" else [found["k"]]
+        assert {len(one) for one in inner} == {MOST_EMPTY_ITEMS // 2}
+        with pytest.raises(BadRecord, match="more items than"):
+            read(payload(3), None)
+
+
 @pytest.mark.parametrize("count", [WIDE, b"\xff" * 9 + b"\x01\x00"])
 def test_unwanted_items_that_take_no_bytes_take_no_time(
     registry_server: RegistryServer, count: bytes
@@ -217,6 +271,15 @@ def test_a_type_within_itself_is_passed_over_as_deep_as_can_be(
         ({"type": "fixed", "name": "F", "size": 2}, "abc"),
         ({"type": "array", "items": "long"}, [None]),
         (logical("bytes", "decimal", precision=1, scale=0), "\u000a"),
+        (logical("bytes", "decimal", precision=1, scale=0), ""),
+        (
+            {
+                **logical("fixed", "decimal", precision=2, scale=0),
+                "name": "D",
+                "size": 2,
+            },
+            "\u0001",
+        ),
         (logical("int", "time-millis"), -1),
         (logical("long", "timestamp-micros"), 2**62),
     ],
@@ -228,6 +291,44 @@ def test_a_default_that_is_no_value_is_told_before_any_record(
     inner["fields"][0]["default"] = default
     with pytest.raises(SchemaRefused, match=r"E.x.x: its default .* is no value of its type"):
         reader_of(registry_server, parse_avro(of(inner)))
+
+
+def test_the_least_size_of_a_type_is_looked_for_once() -> None:
+    """A type that is named again and again is one type: looking at it is not doubled each time."""
+    innermost: Any = named("R0", {"name": "a", "type": "null"})
+    for depth in range(1, 40):
+        again = {"name": "b", "type": f"R{depth - 1}"}
+        innermost = named(f"R{depth}", {"name": "a", "type": innermost}, again)
+    assert smallest(parse(json.dumps(innermost))) == 0
+    held = parse(json.dumps(named("R", {"name": "a", "type": "R"})))
+    assert isinstance(held, Fields)
+    assert smallest(held) == 1
+
+
+def test_a_record_in_many_branches_is_resolved_once_at_a_path() -> None:
+    """Branches that hold the same records: without that, each level multiplies the ones below."""
+    depth, branches = 6, 8
+    inner: Any = "long"
+    for level in range(depth):
+        first = named(f"n{level}.x0.R{level}", {"name": "x", "type": inner})
+        rest = [
+            named(
+                f"n{level}.x{number}.R{level}",
+                {"name": "x", "type": inner if isinstance(inner, str) else names_of(inner)},
+            )
+            for number in range(1, branches)
+        ]
+        inner = [first, *rest]
+    reader: Any = "long"
+    for level in range(depth):
+        reader = named(f"R{level}", {"name": "x", "type": reader})
+    resolver = Resolver()
+    resolver.reader(parse(json.dumps(inner)), parse_avro(reader))
+    assert len(resolver._records) == depth * branches  # noqa: SLF001 - the work that was done
+
+
+def names_of(union: list[dict[str, Any]]) -> list[str]:
+    return [branch["name"] for branch in union]
 
 
 def test_nobody_shares_a_default(registry_server: RegistryServer) -> None:

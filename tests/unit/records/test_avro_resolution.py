@@ -168,6 +168,33 @@ def test_a_decimals_precision_may_change(registry_server: RegistryServer) -> Non
             read_with(registry_server, of(writer), stream, too_wide)
 
 
+def fixed_decimal(size: int, precision: int, scale: int, name: str = "D") -> dict[str, Any]:
+    decimal = {"logicalType": "decimal", "precision": precision, "scale": scale}
+    return {**fixed(size, name), **decimal}
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader"),
+    [
+        (decimal_(9, 2), fixed_decimal(4, 9, 2)),
+        (fixed_decimal(4, 9, 2), decimal_(9, 2)),
+        (fixed_decimal(8, 9, 2, "Other"), fixed_decimal(4, 9, 2)),
+        (fixed_decimal(4, 9, 2), fixed_decimal(8, 9, 2)),
+        (["null", decimal_(9, 2)], ["null", fixed_decimal(4, 9, 2)]),
+    ],
+)
+def test_a_decimal_is_read_however_it_is_stored(
+    registry_server: RegistryServer, writer: object, reader: object
+) -> None:
+    """Bytes with their length before them, or a fixed of whichever size: the number is the same."""
+    stream = parse_avro(record(field("x", reader), field("y", "long")))
+    kinds = record(field("x", writer), field("y", "long"))
+    for number in ("12.30", "-0.01", "0.00", "-1234567.89"):
+        payload = written(kinds, {"x": Decimal(number), "y": 7})
+        row = read_with(registry_server, kinds, stream, payload)
+        assert (str(row.f0), row.f1) == (number, 7)
+
+
 @pytest.mark.parametrize(
     ("writer", "reader", "reason"),
     [
@@ -186,6 +213,14 @@ def test_a_decimals_precision_may_change(registry_server: RegistryServer) -> Non
         (of(fixed(3)), of(fixed(2)), "x has 3 bytes, not 2"),
         (of(fixed(2, "G")), of(fixed(2)), "x is the fixed tv.G, not tv.F"),
         (of("string"), of(decimal_(5, 2)), "x is string, not decimal"),
+        (of("bytes"), of(fixed_decimal(4, 9, 2)), "x is bytes, not decimal"),
+        (of("string"), of(fixed_decimal(4, 9, 2)), "x is string, not decimal"),
+        (of(fixed(4)), of(decimal_(5, 2)), "x is fixed, not decimal"),
+        (of(fixed(4)), of("bytes"), "x is fixed, not bytes"),
+        (of("bytes"), of(fixed(4)), "x is bytes, not fixed"),
+        (of(decimal_(5, 2)), of(fixed(4)), "x is decimal, not fixed"),
+        (of(fixed_decimal(4, 9, 2)), of("bytes"), "x is decimal, not bytes"),
+        (of(fixed(4)), of(fixed_decimal(8, 9, 2)), "x has 4 bytes, not 8"),
         (of(decimal_(5, 2)), of("string"), "x is decimal, not string"),
         (of(decimal_(5, 1)), of(decimal_(5, 2)), "x has the scale 1, not 2"),
         (record(name="Other"), of("int", default=1), "it is record Other, not tv.E (an alias"),
