@@ -67,6 +67,8 @@ def compile_outlet(outlet: Outlet, schema: Record) -> CompiledOutlet | NotCompil
     """Return an output's expressions compiled, or which of them cannot be, and why."""
     if isinstance(outlet.target, ToTable):
         return NotCompiled("Spark writes its table")
+    if outlet.by_spark is not None:
+        return NotCompiled(f"{outlet.by_spark} is set, which changes what expressions mean")
     passes = ALWAYS if outlet.filter is None else compile_filter(outlet.filter, schema)
     if isinstance(passes, NotCompiled):
         return NotCompiled(f"filter: {passes.reason}")

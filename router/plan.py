@@ -89,12 +89,17 @@ Target: TypeAlias = ToTopic | ToSearch | ToTable
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """One output: which records, which columns of them, where to."""
+    """One output: which records, which columns of them, where to.
+
+    `by_spark` is a setting under which expressions mean something else, so that Spark itself has
+    to evaluate them; None where there is none.
+    """
 
     name: str
     filter: str | None
     columns: tuple[Projected, ...]
     target: Target
+    by_spark: str | None = None
 
     @property
     def sent_to(self) -> str:

@@ -13,6 +13,7 @@ from headrace.config.load import load_target
 from headrace.config.sinks import SearchSink, StreamSink, TableSink, TopicSink
 from headrace.errors import Terminal
 from headrace.expressions.check import check_projection
+from headrace.expressions.settings import other_meaning
 from headrace.kafka.bulk import LARGEST_BATCH_BYTES, Way, properties_of
 from headrace.kafka.cluster import KafkaCluster
 from headrace.records.raw import RAW_SCHEMA
@@ -109,7 +110,8 @@ class Planner:
     def _outlet(self, output: Output, schema: Record) -> Outlet:
         items = output.project if output.project is not None else ("*",)
         columns, _ = check_projection(items, schema)
-        return Outlet(output.name, output.filter, tuple(columns), self._target(output))
+        by_spark = other_meaning(self._stream.spark_conf)
+        return Outlet(output.name, output.filter, tuple(columns), self._target(output), by_spark)
 
     def _target(self, output: Output) -> Target:
         match output.sink:

@@ -199,7 +199,7 @@ _SHAPES: Final[dict[str, _Compiler]] = {
         lambda scope, values: casts.typed_literal(scope, "timestamp", values[0]),
     ),
     "date_trunc": (2, 2, _spread(moments.truncated)),
-    "to_date": (1, 1, lambda scope, values: casts.cast(scope, values[0], "date")),
+    "to_date": (1, 1, lambda scope, values: casts.named_cast(scope, values[0], "date")),
     "unix_date": (1, 1, _spread(moments.days_since_1970)),
     "date_from_unix_date": (1, 1, _spread(moments.date_since_1970)),
     "date_diff": (2, 2, _spread(moments.days_between)),
@@ -218,7 +218,7 @@ def _named(function: Callable[[Scope, str, Value], Value], names: str) -> Mappin
 
 
 def _cast(scope: Scope, name: str, value: Value) -> Value:
-    return casts.cast(scope, value, name)
+    return casts.named_cast(scope, value, name)
 
 
 _SHAPES.update(_named(moments.part_of_date, "year quarter month day dayofmonth dayofyear"))

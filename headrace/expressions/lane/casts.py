@@ -23,7 +23,7 @@ from headrace.expressions.lane.coerce import (
     widened,
 )
 from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.value import Value, lift, literal_of, name_of, need
+from headrace.expressions.lane.value import NULL, Value, lift, literal_of, name_of, need
 from headrace.schema.model import Primitive
 
 if TYPE_CHECKING:
@@ -49,11 +49,16 @@ NAMES: Final = {
 _MOMENTS: Final = (TIMESTAMP, LOCAL)
 
 
-def cast(scope: Scope, value: Value, name: str) -> Value:
+def named_cast(scope: Scope, value: Value, name: str) -> Value:
     """Compile CAST; a name that is no type's is refused."""
     kind = NAMES.get(name)
     if kind is None:
         raise Refused(f"a cast to {name}")
+    return cast(scope, value, kind)
+
+
+def cast(scope: Scope, value: Value, kind: Primitive) -> Value:
+    """Return a value as another type."""
     if value.kind is None:
         return Value("None", kind, nullable=True, literal=None)
     if value.kind is kind:
@@ -63,9 +68,22 @@ def cast(scope: Scope, value: Value, name: str) -> Value:
     return _TO[kind](scope, value)
 
 
+def as_kind(scope: Scope, value: Value, kind: Primitive, what: str) -> Value:
+    """Return an argument as the type that a function takes, as Spark casts it without being asked."""
+    if value.kind is kind:
+        return value
+    if value.kind is None:
+        return replace(NULL, type=kind)
+    is_text = STRING in {value.kind, kind} and BYTES not in {value.kind, kind}
+    wider = {LONG: (INT,), DOUBLE: WHOLE, DATE: _MOMENTS, TIMESTAMP: (DATE, LOCAL), LOCAL: (DATE,)}
+    if not is_text and value.kind not in wider.get(kind, ()):
+        raise Refused(f"{what} of {name_of(value.kind)}")
+    return cast(scope, value, kind)
+
+
 def typed_literal(scope: Scope, name: str, text: Value) -> Value:
     """Compile DATE '…' and TIMESTAMP '…'."""
-    return replace(cast(scope, text, name), declared=False)
+    return replace(named_cast(scope, text, name), declared=False)
 
 
 def _refused(value: Value, kind: Kind) -> Refused:

@@ -31,6 +31,7 @@ WHOLE: Final = (INT, LONG)
 _SIMPLE: Final = frozenset(
     [INT, LONG, DOUBLE, STRING, BOOLEAN, BYTES, DATE, TIMESTAMP, LOCAL, Primitive.FLOAT]
 )
+_MOST_DIGITS: Final = 38
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -51,6 +52,20 @@ def common_kind(values: Iterable[Value], what: str) -> Kind:
 
 def _only_decimals(kinds: Iterable[Kind]) -> bool:
     return all(kind in NUMBERS or isinstance(kind, Decimal) for kind in kinds)
+
+
+def _have_room(*values: Value) -> bool:
+    digits = [_digits(one) for one in values]
+    return max(before for before, _ in digits) + max(behind for _, behind in digits) <= _MOST_DIGITS
+
+
+def _digits(value: Value) -> tuple[int, int]:
+    """Return how many digits a number may have before and behind the point."""
+    if isinstance(value.kind, Decimal):
+        return value.kind.precision - value.kind.scale, value.kind.scale
+    if value.is_literal:
+        return len(str(abs(value.literal))), 0
+    return (20 if value.kind is LONG else 10), 0
 
 
 def _as_decimal(value: Value) -> Value:
@@ -96,7 +111,10 @@ def comparable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value, K
     left, right = _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
     kinds = {left.kind, right.kind}
     if any(isinstance(kind, Decimal) for kind in kinds) and _are_exact(kinds):
-        # Python compares an int with a Decimal exactly, and Spark widens both without loss.
+        # Python compares an int with a Decimal exactly, and Spark widens both: without loss where
+        # 38 digits have room for both, and else it rounds what is behind the point.
+        if not _have_room(left, right):
+            raise Refused("a comparison of decimals that 38 digits have no room for")
         return _as_decimal(left), _as_decimal(right), Decimal(38, 0)
     if kinds in ({DATE, TIMESTAMP}, {DATE, LOCAL}):
         kind: Kind = TIMESTAMP if TIMESTAMP in kinds else LOCAL

@@ -27,6 +27,9 @@ _BUILTINS: Final = MappingProxyType(
 )
 
 
+_AROUND: Final = "not " * 400 + "[" * 40, "]" * 40
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """An expression as Python source over the record `r`.
@@ -72,8 +75,10 @@ def _compiled(
         tree = Tree(schema)
         value, type_ = tree.typed(parse(text))
         source = source_of(value)
-        # An honest end to what Python's own parser cannot take, such as a thousand parentheses.
         code = compile(source, "<expression>", "eval")
+        # Python's parser takes so many parentheses, and so deep a tree, and no more: there has to
+        # be room for what stands around the expression in the function of a route.
+        compile(f"{_AROUND[0]}{source}{_AROUND[1]}", "<expression>", "eval")
     except Refused as refused:
         return NotCompiled(refused.reason)
     except (RecursionError, MemoryError, SyntaxError):

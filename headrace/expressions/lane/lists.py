@@ -6,17 +6,17 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.expressions.lane.casts import as_kind
 from headrace.expressions.lane.coerce import BOOLEAN, STRING, WHOLE, common_kind, comparable
 from headrace.expressions.lane.conditions import both, compare, either
 from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.value import Value, lift, need, with_truth
+from headrace.expressions.lane.run_case import lower
+from headrace.expressions.lane.value import NULL, Value, lift, literal_of, with_truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.expressions.lane.value import Scope
-
-_WILD = re.compile(r"\\(.)|([%_])", re.DOTALL)
 
 
 def one_of(scope: Scope, value: Value, others: Sequence[Value]) -> Value:
@@ -75,35 +75,47 @@ def held(scope: Scope, value: Value) -> tuple[Value, Callable[[Value], Value]]:
 
 def like(scope: Scope, value: Value, pattern: Value, escape: Value | None) -> Value:
     """Compile `LIKE` for a pattern that is known."""
-    need(value, [STRING], "LIKE")
+    return _like(scope, value, pattern, escape, "LIKE")
+
+
+def ilike(scope: Scope, value: Value, pattern: Value, escape: Value | None) -> Value:
+    """Compile `ILIKE`, which compares both in lower case."""
+    lowered = lift(scope, [value], STRING, lambda x: f"{scope.helper(lower)}({x})")
+    if pattern.is_literal and pattern.kind is STRING:
+        pattern = literal_of(scope, lower(pattern.literal), STRING)
+    return _like(scope, lowered if value.kind is STRING else value, pattern, escape, "ILIKE")
+
+
+def _like(scope: Scope, value: Value, pattern: Value, escape: Value | None, what: str) -> Value:
+    value = as_kind(scope, value, STRING, what)
+    if pattern.kind is None or (escape is not None and escape.kind is None):
+        return replace(NULL, type=BOOLEAN)
     if not pattern.is_literal or pattern.kind is not STRING:
-        raise Refused("LIKE with a pattern that is no text in quotes")
-    if escape is not None and escape.literal != "\\":
-        raise Refused("LIKE with an ESCAPE of its own")
-    pieces = _pieces(pattern.literal)
+        raise Refused(f"{what} with a pattern that is no text in quotes")
+    sign = "\\" if escape is None else escape.literal
+    if not isinstance(sign, str) or len(sign) != 1 or sign in "%_":
+        raise Refused(f"{what} with such an ESCAPE")
+    pieces = _pieces(pattern.literal, sign)
     return lift(scope, [value], BOOLEAN, lambda x: _matches(scope, x, pieces))
 
 
-def _pieces(pattern: str) -> list[str]:
+def _pieces(pattern: str, escape: str) -> list[str]:
     """Return texts and, as items of their own, the signs `%` and `_`; escapes are resolved.
 
     A text stands at each even place, be it empty, and a sign at each odd one.
     """
     pieces = [""]
-    end = 0
-    for found in _WILD.finditer(pattern):
-        pieces[-1] += pattern[end : found.start()]
-        end = found.end()
-        if found[2]:
-            pieces += [found[2], ""]
-        elif found[1] in {"%", "_", "\\"}:
-            pieces[-1] += found[1]
+    signs = iter(pattern)
+    for sign in signs:
+        if sign == escape:
+            escaped = next(signs, "")
+            if not escaped or escaped not in {"%", "_", escape}:
+                raise Refused("LIKE with an escape before another sign than %, _ and itself")
+            pieces[-1] += escaped
+        elif sign in {"%", "_"}:
+            pieces += [sign, ""]
         else:
-            raise Refused("LIKE with a \\ before another sign than %, _ and \\")
-    rest = pattern[end:]
-    if "\\" in rest:
-        raise Refused("LIKE with a \\ at its end")
-    pieces[-1] += rest
+            pieces[-1] += sign
     return pieces
 
 
@@ -118,9 +130,27 @@ def _matches(scope: Scope, source: str, pieces: Sequence[str]) -> str:
             return f"{source}.endswith({text!r})"
         case ["", text, ""], ["%", "%"]:
             return f"{text!r} in {source}"
-    parts = [
-        re.escape(piece) if number % 2 == 0 else {"%": ".*", "_": "."}[piece]
-        for number, piece in enumerate(pieces)
-    ]
-    compiled = re.compile("".join(parts), re.DOTALL)
-    return f"{scope.constant(compiled)}.fullmatch({source}) is not None"
+    # What stands between two % is looked for once, from the left: another place for it would
+    # leave less for the rest. So a search that fails later never comes back to it.
+    first, *others = _between(pieces)
+    whole = first[0]
+    for part, _ in others[:-1]:
+        whole += f"(?>.*?{part})" if part else ""
+    for part, size in others[-1:]:
+        whole += f"(?=.{{{size}}}).*+(?<={part})" if part else ".*+"
+    name = scope.constant(re.compile(whole, re.DOTALL))
+    return f"{name}.fullmatch({source}) is not None"
+
+
+def _between(pieces: Sequence[str]) -> list[tuple[str, int]]:
+    """Return what stands between the `%` as regular expressions, each with its length."""
+    parts = [("", 0)]
+    for number, piece in enumerate(pieces):
+        source, size = parts[-1]
+        if number % 2 == 0:
+            parts[-1] = source + re.escape(piece), size + len(piece)
+        elif piece == "_":
+            parts[-1] = f"{source}.", size + 1
+        else:
+            parts.append(("", 0))
+    return parts

@@ -50,7 +50,7 @@ _FROM_UNIX: Final = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1000}
 
 def _date(scope: Scope, name: str, value: Value) -> Value:
     need(value, [DATE, TIMESTAMP, LOCAL], f"{name}()")
-    return cast(scope, value, "date")
+    return cast(scope, value, DATE)
 
 
 def part_of_date(scope: Scope, name: str, value: Value) -> Value:

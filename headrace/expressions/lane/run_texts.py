@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LOWEST_INT: Final = -(2**31)
-_LONGEST_RESULT: Final = 2**31 - 17
+# Far longer than a record, and short enough that one record cannot take the memory of a task.
+LONGEST_RESULT: Final = 2**24
+
+
+def bounded(length: int) -> int:
+    """Return the length of a result, which has to be one that a record can have."""
+    if length > LONGEST_RESULT:
+        raise Undefined(f"the result is longer than {LONGEST_RESULT:,} characters")
+    return length
 
 
 def part(text: str, place: int, length: int) -> str:
@@ -42,7 +50,11 @@ def first(text: str, length: int) -> str:
 
 def replaced(text: str, old: str, new: str) -> str:
     """Return replace(), which leaves a text alone where the old part is empty."""
-    return text.replace(old, new) if old else text
+    if not old:
+        return text
+    if len(new) > len(old):
+        bounded(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
 
 
 def place_of(part_: str, text: str, start: int) -> int:
@@ -57,6 +69,7 @@ def padded_left(text: str, length: int, pad: str) -> str:
     missing = length - len(text)
     if missing <= 0 or not pad:
         return first(text, length)
+    bounded(length)
     return (pad * (missing // len(pad) + 1))[:missing] + text
 
 
@@ -65,13 +78,13 @@ def padded_right(text: str, length: int, pad: str) -> str:
     missing = length - len(text)
     if missing <= 0 or not pad:
         return first(text, length)
+    bounded(length)
     return text + (pad * (missing // len(pad) + 1))[:missing]
 
 
 def repeated(text: str, times: int) -> str:
     """Return repeat()."""
-    if len(text) * times > _LONGEST_RESULT:
-        raise Undefined("the repeated text is too long")
+    bounded(len(text) * times)
     return text * times
 
 
@@ -92,11 +105,15 @@ def before_sign(text: str, sign: str, count: int) -> str:
     if not sign or count == 0:
         return ""
     if count > 0:
-        parts = text.split(sign, count)
-        return sign.join(parts[:count])
+        at = -1
+        for _ in range(count):
+            # Spark moves by one character, and signs may overlap.
+            at = text.find(sign, at + 1)
+            if at < 0:
+                return text
+        return text[:at]
     at = len(text)
     for _ in range(-count):
-        # From the end Spark moves by one character, and signs may overlap.
         at = text.rfind(sign, 0, at + len(sign) - 1) if at >= 0 else -1
         if at < 0:
             return text
@@ -113,7 +130,41 @@ def translated(text: str, old: str, new: str) -> str:
 
 def joined(separator: str, parts: Iterable[str | None]) -> str:
     """Return concat_ws(): parts that are null are left out."""
-    return separator.join([one for one in parts if one is not None])
+    there = [one for one in parts if one is not None]
+    bounded(sum(map(len, there)) + len(separator) * max(len(there) - 1, 0))
+    return separator.join(there)
+
+
+def stripped(text: str, signs: str) -> str:
+    """Return trim() of any of these signs."""
+    return trimmed_left(trimmed_right(text, signs), signs)
+
+
+def trimmed_left(text: str, signs: str) -> str:
+    """Return ltrim()."""
+    if len(signs) <= _FEW:
+        return text.lstrip(signs)
+    known = set(signs)
+    return text[next((at for at, sign in enumerate(text) if sign not in known), len(text)) :]
+
+
+def trimmed_right(text: str, signs: str) -> str:
+    """Return rtrim()."""
+    if len(signs) <= _FEW:
+        return text.rstrip(signs)
+    known = set(signs)
+    kept = next((at for at, sign in enumerate(reversed(text)) if sign not in known), len(text))
+    return text[: len(text) - kept]
+
+
+# Python looks through all of the signs for each character.
+_FEW: Final = 64
+
+
+def put_together(*parts: str) -> str:
+    """Return concat() of many texts."""
+    bounded(sum(map(len, parts)))
+    return "".join(parts)
 
 
 def code_of(text: str) -> int:

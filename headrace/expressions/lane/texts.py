@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from headrace.expressions.lane.value import Scope
 
 _LARGEST_INT: Final = 2**31 - 1
+_TRIMS: Final = {
+    "strip": run_texts.stripped,
+    "lstrip": run_texts.trimmed_left,
+    "rstrip": run_texts.trimmed_right,
+}
+# Up to that many parts, all of them as long as can be, take no more memory than a task has.
+_FEW: Final = 8
 _SUMS: Final = {
     0: run_texts.sha256,
     224: run_texts.sha224,
@@ -62,7 +69,9 @@ def trim(scope: Scope, method: str, text: Value, signs: Value | None) -> Value:
     if signs is None:
         return lift(scope, _texts("trim()", [text]), STRING, lambda x: f"{x}.{method}(' ')")
     values = _texts("trim()", [text, signs])
-    return lift(scope, values, STRING, lambda x, y: f"{x}.{method}({y})")
+    if signs.is_literal:
+        return lift(scope, values, STRING, lambda x, y: f"{x}.{method}({y})")
+    return _called(scope, _TRIMS[method], values)
 
 
 def length(scope: Scope, value: Value) -> Value:
@@ -89,7 +98,10 @@ def concat(scope: Scope, values: Sequence[Value]) -> Value:
             return lift(scope, values, BYTES, lambda *x: " + ".join(x))
         values = [as_text(scope, one) for one in values]
     values = [as_text(scope, one) for one in values]
-    return lift(scope, values, STRING, lambda *x: " + ".join(x))
+    scope.joined += len(values)
+    if scope.joined <= _FEW:
+        return lift(scope, values, STRING, lambda *x: " + ".join(x))
+    return _called(scope, run_texts.put_together, values)
 
 
 def concat_with(scope: Scope, separator: Value, values: Sequence[Value]) -> Value:
@@ -188,7 +200,7 @@ def reverse(scope: Scope, value: Value) -> Value:
 def repeat(scope: Scope, text: Value, times: Value) -> Value:
     """Compile `repeat`."""
     values = _text_and_whole("repeat()", text, times)
-    return _called(scope, run_texts.repeated, values, fails=True)
+    return _called(scope, run_texts.repeated, values)
 
 
 def split_part(scope: Scope, text: Value, separator: Value, place: Value) -> Value:
@@ -266,6 +278,9 @@ def hashed(scope: Scope, name: str, values: Sequence[Value]) -> Value:
 
 def before_sign(scope: Scope, text: Value, sign: Value, count: Value) -> Value:
     """Compile `substring_index`."""
+    if not sign.is_literal:
+        # Looked for once more behind each of its places.
+        raise Refused("substring_index() by a delimiter that is no text in quotes")
     values = [*_texts("substring_index()", [text, sign]), need(count, [INT], "substring_index()")]
     fails = not count.is_literal or count.literal == -(2**31)
     return _called(scope, run_texts.before_sign, values, fails=fails)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.contract import METADATA, METADATA_RECORD
 from headrace.expressions.lane import arithmetic, choices, conditions, containers
 from headrace.expressions.lane.calls import call
-from headrace.expressions.lane.casts import cast
+from headrace.expressions.lane.casts import named_cast
 from headrace.expressions.lane.coerce import BOOLEAN, DOUBLE, INT, LONG, STRING, decimal_type
 from headrace.expressions.lane.lists import held
 from headrace.expressions.lane.nodes import (
@@ -65,9 +65,9 @@ class Tree:
             case Unary():
                 return self._unary(node.sign, self.value(node.operand))
             case Binary():
-                return self._binary(node.sign, self.value(node.left), self.value(node.right))
+                return self._binary(node)
             case Cast():
-                return cast(self.scope, self.value(node.operand), node.to)
+                return named_cast(self.scope, self.value(node.operand), node.to)
             case Call():
                 values = [self.value(one) for one in node.arguments]
                 return call(self.scope, node.name, values)
@@ -114,7 +114,11 @@ class Tree:
                 return arithmetic.inverted(self.scope, value)
         return arithmetic.positive(value)
 
-    def _binary(self, sign: str, left: Value, right: Value) -> Value:
+    def _binary(self, node: Binary) -> Value:
+        sign = node.sign
+        if sign == "||":
+            return concat(self.scope, [self.value(one) for one in _operands(node)])
+        left, right = self.value(node.left), self.value(node.right)
         if sign in _COMPARISONS:
             return conditions.compare(self.scope, sign, left, right)
         match sign:
@@ -124,8 +128,6 @@ class Tree:
                 return join(self.scope, *asked)
             case "<=>":
                 return conditions.same(self.scope, left, right)
-            case "||":
-                return concat(self.scope, [left, right])
         return arithmetic.arithmetic(self.scope, sign, left, right)
 
     def _case(self, node: Case) -> Value:
@@ -139,3 +141,12 @@ class Tree:
             for asked, result in node.branches
         ]
         return wrap(choices.case(self.scope, branches, otherwise))
+
+
+def _operands(node: Node) -> list[Node]:
+    """Return what a chain of || puts together."""
+    found: list[Node] = []
+    while isinstance(node, Binary) and node.sign == "||":
+        found.append(node.right)
+        node = node.left
+    return [node, *reversed(found)]

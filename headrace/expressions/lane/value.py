@@ -73,6 +73,8 @@ class Scope:
     def __init__(self) -> None:
         self.constants: dict[str, object] = {}
         self._temporaries = 0
+        # How many texts have been put together so far.
+        self.joined = 0
 
     def temporary(self) -> str:
         """Return a name that the expression has not used."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import decimal
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from headrace.expressions.lane.nodes import Refused
+from headrace.expressions.numbers import number_at
 from headrace.expressions.tokens import tokens_of
 
 if TYPE_CHECKING:
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
 LARGEST_INT: Final = 2**31 - 1
 LARGEST_LONG: Final = 2**63 - 1
 LONGEST: Final = 20_000
-_NUMBER = re.compile(r"([0-9]+)(\.[0-9]+)?([eE][+-]?[0-9]+)?(BD|bd|[lLdD])?(?![\w.])")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES: Final = {
+    quote: re.compile(
+        rf"\\(u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}|[0-3][0-7]{{2}}|.)|{quote}{quote}", re.DOTALL
+    )
+    for quote in ("'", '"')
+}
 _ESCAPED: Final = {
+    "0": "\0",
     "b": "\b",
     "n": "\n",
     "r": "\r",
@@ -54,22 +60,29 @@ def words_of(text: str) -> list[Word]:
 
 def _words(text: str, tokens: Sequence[Token]) -> Iterator[Word]:
     end = 0
-    was_text = False
+    last: Word | None = None
     for token in tokens:
         if token.start < end:
             continue
-        word = _word(text, token)
-        if was_text and word.kind == "text":
-            raise Refused("two texts side by side")
-        was_text = word.kind == "text"
+        is_negative = last is not None and last.text == "-"
+        is_name = last is not None and (last.kind in {"word", "quoted"} or last.text in {")", "]"})
+        word = _word(text, token, is_negative=is_negative, is_name_before=is_name)
         end = token.start + len(word.shown)
-        yield word
+        if last is not None and last.kind == word.kind == "text":
+            # Texts side by side are one.
+            last = replace(last, text=last.text + word.text)
+            continue
+        if last is not None:
+            yield last
+        last = word
+    if last is not None:
+        yield last
 
 
-def _word(text: str, token: Token) -> Word:
+def _word(text: str, token: Token, *, is_negative: bool, is_name_before: bool) -> Word:
     match token.kind:
         case "word" if token.text[0].isdigit():
-            return _number(text, token.start)
+            return _number(text, token.start, is_negative=is_negative)
         case "word":
             return Word("word", token.text.lower(), token.text)
         case "quoted":
@@ -78,6 +91,9 @@ def _word(text: str, token: Token) -> Word:
             return Word("text", _text(token.text), token.text)
         case "comment":
             raise Refused("a comment")
+    is_point = token.text == "." and text[token.end : token.end + 1].isdigit()
+    if is_point and not is_name_before:
+        return _number(text, token.start, is_negative=is_negative)
     signs = next((pair for pair in _PAIRS if text.startswith(pair, token.start)), token.text)
     return Word("sign", signs, signs)
 
@@ -85,40 +101,36 @@ def _word(text: str, token: Token) -> Word:
 def _text(quoted: str) -> str:
     if quoted[0] in "rR":
         return quoted[2:-1]
-    inside = quoted[1:-1]
-    if quoted[0] * 2 in re.sub(r"\\.", "", inside, flags=re.DOTALL):
-        raise Refused("a doubled quote within a text")
-    return _ESCAPE.sub(_unescaped, inside)
+    return _ESCAPES[quoted[0]].sub(_unescaped, quoted[1:-1])
 
 
 def _unescaped(found: re.Match[str]) -> str:
     sign = found[1]
-    if sign.isdigit() or sign in "uU":
+    if sign is None:
+        return found[0][0]
+    code = int(sign[1:], 16) if sign[0] in "uU" and len(sign) > 1 else None
+    if len(sign) == 3:
+        code = int(sign, 8)
+    if code is None:
+        return _ESCAPED.get(sign, sign)
+    if code > 0x10FFFF or 0xD800 <= code < 0xE000:
         raise Refused(f"the escape \\{sign} in a text")
-    return _ESCAPED.get(sign, sign)
+    return chr(code)
 
 
-def _number(text: str, start: int) -> Word:
-    found = _NUMBER.match(text, start)
+def _number(text: str, start: int, *, is_negative: bool) -> Word:
+    try:
+        found = number_at(text, start, is_negative=is_negative)
+    except OverflowError as beyond:
+        raise Refused(f"a number that does not fit the type {beyond}") from None
     if found is None:
         raise Refused(f'the number "{text[start : start + 20]}"')
-    whole, fraction, exponent, suffix = found.groups(default="")
-    digits = f"{whole}{fraction}{exponent}"
-    suffix = suffix.lower()
-    shown = found[0]
-    if suffix == "d" or (exponent and not suffix):
-        return Word("number", shown, shown, float(digits))
-    if suffix == "bd" or fraction:
-        return Word("number", shown, shown, _decimal(digits, suffix))
-    if exponent:
-        raise Refused(f'the number "{shown}"')
-    number = int(digits)
-    if number > LARGEST_LONG + 1:
-        raise Refused(f'the number "{shown}" does not fit a long')
-    return Word("number", shown, shown, number, is_long=suffix == "l")
+    value = found.value
+    if found.type in {"tinyint", "smallint", "float"}:
+        raise Refused(f"a number of the type {found.type}")
+    if isinstance(value, decimal.Decimal) and int(value.as_tuple().exponent) > 0:
+        value = value.quantize(decimal.Decimal(1), context=_WIDE)
+    return Word("number", found.shown, found.shown, value, is_long=found.type == "bigint")
 
 
-def _decimal(digits: str, suffix: str) -> decimal.Decimal:
-    if suffix == "l" or "e" in digits.lower() or len(digits) > 39:
-        raise Refused(f'the number "{digits}{suffix}"')
-    return decimal.Decimal(digits)
+_WIDE: Final = decimal.Context(prec=40)

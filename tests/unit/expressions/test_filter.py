@@ -154,6 +154,29 @@ def test_what_never_gets_through(text: str) -> None:
         assert check_filter(text, schema) != [], text
 
 
+@pytest.mark.parametrize(
+    ("text", "type_", "offset"),
+    [
+        ("geo.lat < 1e999", "double", 10),
+        ("geo.lat > -1.5E309", "double", 11),
+        ("n = 128Y", "tinyint", 4),
+        ("n = 9223372036854775808L", "bigint", 4),
+        ("n < 1e39BD", "decimal", 4),
+        ("n < 123456789012345678901234567890123456789", "decimal", 4),
+        ("geo.lat < .5e999", "double", 10),
+    ],
+)
+def test_a_number_has_to_fit_its_type(text: str, type_: str, offset: int) -> None:
+    (problem,) = check_filter(text, SCHEMA)
+    assert problem.message == f"a number that does not fit the type {type_}"
+    assert problem.offset == offset
+
+
+@pytest.mark.parametrize("text", ["n = -128Y", "n > -9223372036854775808L", "geo.lat < .5e308"])
+def test_the_last_number_of_a_type_fits(text: str) -> None:
+    assert check_filter(text, SCHEMA) == []
+
+
 def test_a_replay_is_the_reason_against_the_clock() -> None:
     (problem,) = check_filter("ts > now()", SCHEMA)
     assert "another value in a replay than live" in problem.message

@@ -103,7 +103,7 @@ def test_a_column_of_every_name_is_a_number_in_the_source() -> None:
         ("event_type LIKE user_id", "LIKE with a pattern that is no text in quotes"),
         ("NULL", "a NULL of no type"),
         ("current_date", '"current_date"'),
-        ("'it''s'", "a doubled quote within a text"),
+        ("event_type LIKE 'a\\\\b'", "LIKE with an escape before another sign"),
         ("event_type 'x'", '"event_type"'),
         ("", '"the end"'),
         ("n; n", '";"'),

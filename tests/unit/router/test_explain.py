@@ -77,6 +77,42 @@ def test_what_would_be_written(tmp_path: Path) -> None:
     assert "hunter2" not in text
 
 
+@pytest.mark.parametrize(
+    ("settings", "by_spark"),
+    [
+        ({"spark.sql.ansi.enabled": "false"}, "spark.sql.ansi.enabled"),
+        ({"spark.sql.session.timeZone": "Europe/Berlin"}, "spark.sql.session.timeZone"),
+        ({"spark.sql.caseSensitive": "true"}, "spark.sql.caseSensitive"),
+        ({"spark.sql.legacy.sizeOfNull": "true"}, "spark.sql.legacy.sizeOfNull"),
+        ({"spark.sql.ansi.enabled": "TRUE", "spark.sql.session.timeZone": "UTC"}, None),
+        ({"spark.sql.shuffle.partitions": "8"}, None),
+    ],
+)
+def test_spark_evaluates_what_its_settings_change(
+    tmp_path: Path, settings: dict[str, str], by_spark: str | None
+) -> None:
+    output = to_topic("out", filter="kind = 'start'")
+    stream = write_stream(tmp_path, [output], overrides={"eu": {"spark": {"conf": settings}}})
+    found = json.loads(
+        invoke("explain", stream, "--region", "eu", "--record", "-", "-o", "json", stdin=b"").stdout
+    )
+    told = found["outputs"]["out"]
+    assert told["lane"] == ("direct" if by_spark is None else "spark")
+    assert (told["reason"] or "").split(" ")[0] == (by_spark or "")
+
+
+def test_a_long_chain_fits_into_the_route_or_is_left_to_spark(tmp_path: Path) -> None:
+    chains = [" AND ".join(["nullif(kind, 'x') = kind"] * count) for count in (20, *range(80, 110))]
+    outputs = [to_topic(f"n{n}", filter=chain) for n, chain in enumerate(chains)]
+    found = explained(write_stream(tmp_path, outputs))
+    lanes = [one["lane"] for one in found["outputs"].values()]
+    assert lanes[0] == "direct"
+    assert {one["reason"] for one in found["outputs"].values()} <= {
+        None,
+        "filter: it is nested too deep",
+    }
+
+
 def test_bad_records_are_told_with_their_rule_and_end(tmp_path: Path) -> None:
     hygiene = {
         "required": {"columns": ["kind"], "on_bad_record": "drop"},
