@@ -107,7 +107,7 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
         *(f"w{index} = 0; send{index}, wait{index} = sends[{index}]" for index in numbers),
         "origin = f'{TOPIC}/{number}/'",
         "for m in messages:",
-        *_indented(decoder.lines),
+        *_indented((*decoder.first, *decoder.lines)),
         *_indented(_METADATA[name] for name in sorted(used)),
         "    headers = None",
         *(f"    e{number} = None" for number in encodings.numbers),

@@ -238,7 +238,7 @@ def encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
 def decoder(plan: RoutePlan) -> Callable[..., None]:
     """Return what takes (messages, number, now_ms, good, bad), and sorts the messages."""
     half = decoding(plan.source.format, plan.source.schema, plan.hygiene, plan.source.registry)
-    body = ["for m in messages:", *(f"    {line}" for line in half.lines)]
+    body = ["for m in messages:", *(f"    {line}" for line in (*half.first, *half.lines))]
     body.append("    good.append((m, r))")
     arguments = ["messages", "number", "now_ms", "good", "bad"]
     return function("decode_all", arguments, body, half.names)

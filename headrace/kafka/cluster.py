@@ -25,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs f
 from confluent_kafka.cimpl import NewTopic
 
 from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMissing, Transient
+from headrace.kafka.headers import with_readable_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -179,7 +180,7 @@ class KafkaCluster:
                         raise KafkaException(error)
                     held.pop(message.partition() or 0, None)
                     continue
-                yield message
+                yield from with_readable_headers([message])
                 number, offset = message.partition() or 0, message.offset() or 0
                 if number in held and offset + 1 >= held[number].stop:
                     held.pop(number)

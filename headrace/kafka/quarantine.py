@@ -21,6 +21,8 @@ WRITING: Final = "TASK_PUT"
 EXCEPTION_CLASS: Final = "headrace.BadRecord"
 # A record that only just fitted into the source gets headers, and has to fit again.
 MARGIN_BYTES: Final = 64 * 1024
+# A reason may quote what a foreign schema calls its types, and must not outgrow the margin.
+MOST_CHARACTERS: Final = 2_000
 
 
 class Quarantine:
@@ -69,4 +71,4 @@ def headers_of_bad(message: Any, stage: str, reason: str, connector: str) -> Hea
         (contract.QUARANTINE_EXCEPTION_CLASS, EXCEPTION_CLASS),
         (contract.QUARANTINE_EXCEPTION_MESSAGE, reason),
     )
-    return [(name, text.encode(errors="replace")) for name, text in texts]
+    return [(name, text[:MOST_CHARACTERS].encode(errors="replace")) for name, text in texts]

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from headrace.errors import Terminal, Transient
 from headrace.kafka.cluster import quiet
+from headrace.kafka.headers import with_readable_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,8 +25,8 @@ FETCH_BYTES: Final = 2**20
 AHEAD_KB: Final = 8 * 1024
 
 # What was fetched has both; the client's types also know messages still to be sent.
-partition_of = cast("Callable[[Message], int]", Message.partition)
-offset_of = cast("Callable[[Message], int]", Message.offset)
+_partition_of = cast("Callable[[Message], int]", Message.partition)
+_offset_of = cast("Callable[[Message], int]", Message.offset)
 _error_of = cast("Callable[[Message], KafkaError | None]", Message.error)
 
 
@@ -112,21 +113,27 @@ class RangeReader:
         if end is None:
             return
         if run:
-            nexts[number] = offset_of(run[-1]) + 1
+            nexts[number] = _offset_of(run[-1]) + 1
             if nexts[number] > end:
-                run = [message for message in run if offset_of(message) < end]
+                run = [message for message in run if _offset_of(message) < end]
         # What compaction or a transaction took from the end of a range is never delivered: the
         # records after it, or the topic's end, tell that the range is through.
         if ended or nexts[number] >= end:
             del ends[number]
             self._consumer.incremental_unassign([TopicPartition(topic, number)])
         if run:
-            yield number, run
+            yield number, with_readable_headers(run)
+
+
+def offset_of(message: Message) -> int:
+    """Return the offset of a record that was read."""
+    offset: int = message.offset()  # type: ignore[assignment]  # a message to be sent has none yet
+    return offset
 
 
 def _runs(messages: list[Message]) -> Iterator[tuple[int, list[Message]]]:
     """Split messages where the partition changes."""
-    numbers = list(map(partition_of, messages))
+    numbers = list(map(_partition_of, messages))
     first = numbers[0]
     if numbers.count(first) == len(numbers):
         yield first, messages

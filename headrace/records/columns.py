@@ -77,11 +77,7 @@ class Columns:
         bad: list[Bad] = []
         now_ms = time.time_ns() // 1_000_000
         kept: list[list[Any]] = [[] for _ in self._kept.names]
-        try:
-            self._decode(messages, now_ms, rows, at_ms, offsets, regions, bad, *kept)
-        except SystemError as problem:
-            # A region is the last that is noted of a record.
-            raise self._unreadable(messages[len(regions) + len(bad)], problem) from None
+        self._decode(messages, now_ms, rows, at_ms, offsets, regions, bad, *kept)
         times_us = np.array(at_ms, np.int64) * 1000
         given = {
             "kafka_ingestion_ts": pa.array(times_us),
@@ -103,20 +99,6 @@ class Columns:
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._columns)
         return batch, int(times_us.max(initial=0)), bad
 
-    def _unreadable(self, message: Message, problem: SystemError) -> Exception:
-        """Return what is told of a record whose headers the client itself cannot read.
-
-        Nothing may ask for them a second time: the client then gives what ends the process.
-        """
-        if not isinstance(problem.__cause__, UnicodeDecodeError):
-            return problem
-        return Terminal(
-            f"{self._topic}-{message.partition()} @ {message.offset()}: the name of a header is no"
-            " UTF-8, as Kafka has it, and its client cannot read that",
-            "let whoever produces it name its headers in UTF-8; to read on behind the record,"
-            " delete the topic's records up to it, with on_data_loss: skip",
-        )
-
 
 def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Callable[..., None]:
     """Return what sorts messages into the lists that columns are made of, and the bad ones.
@@ -135,6 +117,7 @@ def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Cal
         "        bad.append((m, beyond))",
         "        if beyond.action == 'fail': break",
         "        continue",
+        *(f"    {line}" for line in half.first),
         *(f"    {line}" for line in _with_tombstones(values, (*half.lines, *unfollowed))),
         "    rows.append(r); at_ms.append(at); offsets.append(m.offset())",
         "    headers = m.headers()",

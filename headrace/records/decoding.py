@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from headrace.contract import REGION_HEADER
 from headrace.errors import Terminal
 from headrace.records.avro_reader import AvroReader
+from headrace.records.half_read import HalfReadMessage
 from headrace.records.hygiene import (
     Broken,
     coerced_paths,
@@ -38,8 +39,12 @@ Format: TypeAlias = Literal["json", "avro", "raw"]
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Lines that leave the row of a message in `r`, or skip to the next message; what they use."""
+    """Lines that leave the row of a message in `r`, or skip to the next message; what they use.
 
+    `first` stand before all others: they turn a message away that the client read only in part.
+    """
+
+    first: tuple[str, ...]
     lines: tuple[str, ...]
     names: dict[str, object]
 
@@ -48,7 +53,15 @@ def decoding(
     form: Format, schema: Record, hygiene: Hygiene, registry: RegistryAddress | None
 ) -> Decoding:
     """Return how a stream's records are decoded and checked; Avro needs a registry."""
-    names: dict[str, object] = {"BadRecord": BadRecord, "broken": broken_by(hygiene)}
+    names: dict[str, object] = {
+        "BadRecord": BadRecord,
+        "HalfReadMessage": HalfReadMessage,
+        "broken": broken_by(hygiene),
+    }
+    first = [
+        "if m.__class__ is HalfReadMessage:",
+        *_turned_away("broken(BadRecord(m.reason))"),
+    ]
     lines = ["value = m.value()"]
     limit = size_limit(hygiene)
     if limit is not None:
@@ -86,7 +99,7 @@ def decoding(
     if mask is not None:
         names["mask"] = mask
         lines.append("mask(r)")
-    return Decoding(tuple(lines), names)
+    return Decoding(tuple(first), tuple(lines), names)
 
 
 def _turned_away(broken: str) -> list[str]:

@@ -12,7 +12,7 @@ import confluent_kafka
 from headrace.kafka.sender import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 T0_MS: Final = 1_772_323_200_000
 # A tombstone is a row whose columns are all null.
@@ -57,8 +57,10 @@ def kept_of(record: Record) -> dict[str, Any]:
     return {"key": record.key, "tombstone": record.value is None, "headers": headers or None}
 
 
-def send_header(bootstrap: str, topic: str, name: bytes) -> None:
-    """Send `{}` to partition 0 with a header of that name, which the client's Python part refuses."""
+def send_with_headers(
+    bootstrap: str, topic: str, value: bytes, headers: Sequence[tuple[bytes, bytes]]
+) -> None:
+    """Send to partition 0 with names of headers that the client's Python part refuses."""
     folder = Path(confluent_kafka.__file__).parent.with_name("confluent_kafka.libs")
     client = ctypes.CDLL(str(next(folder.glob("librdkafka-*"))))
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
@@ -67,10 +69,12 @@ def send_header(bootstrap: str, topic: str, name: bytes) -> None:
     settings = pointer(client.rd_kafka_conf_new())
     client.rd_kafka_conf_set(settings, b"bootstrap.servers", bootstrap.encode(), None, size(0))
     producer = pointer(client.rd_kafka_new(0, settings, None, size(0)))
-    headers = pointer(client.rd_kafka_headers_new(size(1)))
-    client.rd_kafka_header_add(headers, name, ctypes.c_ssize_t(len(name)), b"v", size(1))
+    made = pointer(client.rd_kafka_headers_new(size(len(headers))))
+    for name, held in headers:
+        long = ctypes.c_ssize_t(len(name))
+        client.rd_kafka_header_add(made, name, long, held, size(len(held)))
     # By the tags of librdkafka: topic, partition, value, copied, headers, the end.
-    tagged = (1, topic.encode(), 3, 0, 4, b"{}", size(2), 7, 2, 10, headers, 0)
+    tagged = (1, topic.encode(), 3, 0, 4, value, size(len(value)), 7, 2, 10, made, 0)
     assert client.rd_kafka_producev(producer, *tagged) == 0
     assert client.rd_kafka_flush(producer, 30_000) == 0
     client.rd_kafka_destroy(producer)

@@ -26,6 +26,7 @@ from headrace.records.avro_writer import AvroWriter
 from headrace.records.json_writer import JsonWriter
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.avro import to_avro
+from tests.integration.kept_records import send_with_headers
 from tests.integration.schema.test_every_type import EVERY_TYPE, NULLS_AROUND_STRUCTS
 
 if TYPE_CHECKING:
@@ -147,7 +148,12 @@ def twins(
         source["schema"] = {"registry": {"url": registry_server.url, "subject": f"{name}-value"}}
         write = AvroWriter(OWN, known.id)
     made = Twins(pipelines, name, source)
-    pipelines.send(name, records(write))
+    made_records = records(write)
+    # A good record, but for the name of a header.
+    good = made_records[0].value or b""
+    bootstrap = pipelines.workspace.cluster("fronting").bootstrap_servers
+    send_with_headers(bootstrap, name, good, [(b"region", b"x"), (b"\xff", b"v")])
+    pipelines.send(name, made_records)
     return made
 
 
@@ -167,7 +173,7 @@ def test_live_and_past_are_the_same_in_every_type_and_on_what_is_bad(
     ]
     assert values == [*every_value(), every_value()[1], *every_value()]
     assert {row["region"] for row in now.column(METADATA).to_pylist()} == {"eu-west-1", "us-east-1"}
-    bad = len(POISON) + 2
+    bad = len(POISON) + 3
     assert (landed.rows, landed.quarantined) == (now.num_rows, bad)
     assert twins.bad(f"{twins.name}.live") == twins.bad(twins.name)
     assert len(twins.bad(twins.name)) == bad

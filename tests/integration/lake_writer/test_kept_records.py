@@ -8,6 +8,7 @@ import pytest
 from pyiceberg.types import BinaryType, BooleanType, StringType
 
 from headrace.config.load import load_lake_table
+from headrace.contract import QUARANTINE_EXCEPTION_MESSAGE, QUARANTINE_OFFSET
 from headrace.errors import BadConfig, Terminal
 from headrace.kafka.sender import Record
 from headrace.signals import Drain
@@ -20,7 +21,7 @@ from tests.integration.kept_records import (
     SENT,
     T0_MS,
     kept_of,
-    send_header,
+    send_with_headers,
 )
 
 if TYPE_CHECKING:
@@ -188,12 +189,38 @@ def test_a_column_of_that_name_that_somebody_else_made_is_told_of(
         pipelines.land(spark, pipelines.table(name, name, own, keep=["key"]))
 
 
-def test_a_header_whose_name_the_client_cannot_read_stops_the_writer_by_name(
+def test_a_header_whose_name_is_no_utf_8_makes_a_bad_record(
     spark: SparkSession, pipelines: Pipelines, name: str
 ) -> None:
+    """Kafka takes any bytes as a name, and its client reads UTF-8 alone: one record, not a stop."""
+    bootstrap = pipelines.workspace.cluster("fronting").bootstrap_servers
+    own = [(b"bad\xfe", b"1"), (b"trace", b"\xff"), (b"bad\xff", b"2")]
+    pipelines.send(name, [Record(b'{"id": 1}', None, [("k", b"v")], T0_MS, partition=0)])
+    send_with_headers(bootstrap, name, b'{"id": 2}', own)
+    pipelines.send(name, [Record(b'{"id": 3}', None, [("k", b"v")], T0_MS, partition=0)])
+    for number, keep in enumerate(([], ["headers"])):
+        table = f"{name}_{number}"
+        topic = f"{table}.quarantine"
+        hygiene = {"quarantine": {"cluster": "fronting", "topic": topic}}
+        path = pipelines.table(table, name, NULLABLE, keep=keep, hygiene=hygiene)
+        landed = pipelines.land(spark, path)
+        assert (landed.rows, landed.quarantined) == (2, 1)
+        assert [row["id"] for row in stored(spark, table)] == [1, 3]
+        (bad,) = pipelines.seen(topic, "fronting")
+        # What can be known of its headers is kept, and why it is here.
+        kept = (("bad\\xfe", b"1"), ("trace", b"\xff"), ("(no UTF-8)", b"2"))
+        assert (bad.value, bad.headers[:3]) == (b'{"id": 2}', kept)
+        reason = b"the name of a header is no UTF-8: bad\\xfe"
+        assert bad.header(QUARANTINE_EXCEPTION_MESSAGE) == reason
+        assert bad.header(QUARANTINE_OFFSET) == b"1"
+
+
+def test_a_writer_that_stops_at_bad_records_names_the_one_with_such_a_header(
+    spark: SparkSession, pipelines: Pipelines, name: str
+) -> None:
+    bootstrap = pipelines.workspace.cluster("fronting").bootstrap_servers
     pipelines.send(name, [Record(b'{"id": 1}', partition=0, timestamp_ms=T0_MS)])
-    send_header(pipelines.workspace.cluster("fronting").bootstrap_servers, name, b"bad\xffname")
-    for keep in ([], ["headers"]):
-        path = pipelines.table(name, name, NULLABLE, keep=keep)
-        with pytest.raises(Terminal, match=rf"{name}-0 @ 1: the name of a header is no UTF-8"):
-            pipelines.land(spark, path)
+    send_with_headers(bootstrap, name, b'{"id": 2}', [(b"\xff", b"v")])
+    path = pipelines.table(name, name, NULLABLE, hygiene={"on_bad_record": "fail"})
+    with pytest.raises(Terminal, match=rf"{name}-0 @ 1: the name of a header is no UTF-8"):
+        pipelines.land(spark, path)

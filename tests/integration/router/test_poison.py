@@ -14,8 +14,10 @@ from headrace import contract
 from headrace.kafka.cluster import KafkaCluster
 from router import ledger
 from router.ledger import Counts
+from tests.integration.kept_records import send_with_headers
 from tests.integration.pipelines import Pipelines, Seen, event
 from tests.integration.router.live_router import ledger_of, stretch_of
+from tests.unit.router.workspaces import invoke
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -210,3 +212,34 @@ def test_an_expression_that_fails_costs_its_output_that_record(
         for name, values in failing.items()
         for value in values
     )
+
+
+def test_a_header_whose_name_is_no_utf_8_makes_a_bad_record_for_every_output(
+    spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str]
+) -> None:
+    """The lane in Python and the one in Spark, the quarantine's list and its replay."""
+    topic = unique("headers")
+    pipelines.make_topic(topic)
+    bootstrap = pipelines.workspace.cluster("fronting").bootstrap_servers
+    pipelines.send(topic, [event(1)])
+    send_with_headers(bootstrap, topic, event(2), [(b"trace", b"t"), (b"bad\xff", b"v")])
+    pipelines.send(topic, [event(3)])
+    by_spark = {"name": "spark", "filter": BY_SPARK}
+    path = pipelines.stream(topic, [{"name": "out"}, by_spark])
+    counts = pipelines.route(spark, path)
+    assert {name: (one.written, one.quarantined) for name, one in counts.items()} == {
+        "out": (2, 1),
+        "spark": (2, 1),
+        "quarantine": (0, 1),
+    }
+    (bad,) = pipelines.seen(f"{topic}.quarantine", "fronting")
+    assert bad.headers[:2] == (("trace", b"t"), ("bad\\xff", b"v"))
+    assert bad.header(contract.QUARANTINE_OFFSET) == b"1"
+    listed = invoke("quarantine list", path, workspace=pipelines.workspace.root).stdout
+    assert "the name of a header is no UTF-8" in " ".join(listed.split())
+    # In the quarantine its headers have names that can be read: that is what a replay sends.
+    again = ("quarantine replay", path, "--format", "json", "--output", "out")
+    done = json.loads(invoke(*again, workspace=pipelines.workspace.root).stdout)
+    assert done["outputs"]["out"]["replayed"] == 1, done
+    sent = pipelines.seen(f"{topic}.out")
+    assert sorted(json.loads(one.value or b"")["id"] for one in sent) == [1, 2, 3]
