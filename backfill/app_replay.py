@@ -32,6 +32,7 @@ from backfill.request import (
 from backfill.results.publish import publish
 from backfill.streams import Replay
 from backfill.used import used_of
+from headrace import state_files
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.errors import UsageError
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 LOOKED_AT_EVERY_S = 0.5
+ADVICE = "remove it, and the certificate says of how many batches nobody counted the late rows"
 log = structlog.get_logger(__name__)
 
 
@@ -185,8 +187,10 @@ class LateRows:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.by_batch: dict[str, int] = {}
+        self._kept: dict[str, int] | None = None
         if path.exists():
-            self.by_batch = msgspec.json.decode(path.read_bytes(), type=dict[str, int])
+            self.by_batch = state_files.read(path, dict[str, int], ADVICE)
+            self._kept = dict(self.by_batch)
 
     def followed(self, query: StreamingQuery) -> _Following:
         """Keep the figures of a query while it is entered, and the last of them at its end."""
@@ -198,7 +202,9 @@ class LateRows:
             batch: Mapping[str, Any] = json.loads(progress.json)
             late = sum(state["numRowsDroppedByWatermark"] for state in batch["stateOperators"])
             self.by_batch[str(batch["batchId"])] = late
-        self._path.write_bytes(msgspec.json.encode(self.by_batch))
+        if self.by_batch != self._kept:
+            state_files.write(self._path, msgspec.json.encode(self.by_batch))
+            self._kept = dict(self.by_batch)
 
 
 class _Following:

@@ -8,10 +8,10 @@ So the query ends after the last record; its log is changed; and it goes on with
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Final
 
 from backfill.query_log import committed
+from headrace import state_files
 from headrace.checkpoint import VERSION
 from headrace.errors import Terminal
 
@@ -40,11 +40,6 @@ def let_all_windows_end(checkpoint: Path) -> None:
             f"Spark's log of commits names no watermark: {file}",
             "cancel the run and begin another, with --open-windows leave if this comes again",
         )
-    draft = file.with_name(f".{batch}.part")
-    with draft.open("w", encoding="utf-8") as writing:
-        writing.write(f"{version}\n{json.dumps({**said, WATERMARK: END_MS})}")
-        writing.flush()
-        os.fsync(writing.fileno())
     # The checksum is of what stood there; without one, none is asked for.
     file.with_name(f".{batch}.crc").unlink(missing_ok=True)
-    draft.replace(file)
+    state_files.write(file, f"{version}\n{json.dumps({**said, WATERMARK: END_MS})}".encode())

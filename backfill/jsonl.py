@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from backfill.json_columns import json_objects, text_bytes, with_line_ends
+from headrace import state_files
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,24 +46,18 @@ class JsonlFolder:
         """Write the rows of one step; returns how many of each source."""
         counts: Counter[str] = Counter()
         target = self.folder / f"step-{step:06d}.jsonl"
-        temporary = target.with_suffix(".part")
-        with temporary.open("wb") as file:
+        with state_files.writing(target) as file:
             for source, batch in batches:
                 extra = (("__step__", step), ("__source__", source))
                 lines = with_line_ends(json_objects(batch, extra))
                 for start, end in pace.pieces(len(lines), lines.nbytes):
                     file.write(text_bytes(lines[start:end]))
                 counts[source] += batch.num_rows
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
         return counts
 
     def finish(self, certificate: str) -> None:
         """Write the certificate, last of all."""
-        temporary = self.folder / f"{CERTIFICATE}.part"
-        temporary.write_text(certificate, encoding="utf-8")
-        temporary.replace(self.folder / CERTIFICATE)
+        state_files.write(self.folder / CERTIFICATE, certificate.encode())
 
     def remove(self) -> None:
         """Remove what a replay has written here, and nothing else."""

@@ -17,6 +17,7 @@ from backfill.columns import times_of
 from backfill.disorder import DisorderMeter
 from backfill.order_meter import OrderMeter
 from backfill.table_reader import LeftOut
+from headrace import state_files
 from headrace.records.ahead import hold_back
 
 if TYPE_CHECKING:
@@ -95,10 +96,7 @@ class TaskMeter:
             self._measure.first_offsets = self._order.first
             self._measure.last_offsets = self._order.last
             self._measure.out_of_order = self._order.out_of_order
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.part")
-        temporary.write_bytes(msgspec.json.encode(self._measure))
-        temporary.replace(path)
+        state_files.write(path, msgspec.json.encode(self._measure))
 
 
 def file_of(folder: Path, step: int, source: str, number: int, count: int) -> Path:

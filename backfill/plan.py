@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +12,7 @@ from backfill.conditions import Condition  # noqa: TC001 - a kept plan is read b
 from backfill.lookups.planned import PlannedLookup  # noqa: TC001 - a kept plan is read by its types
 from backfill.period import Period  # noqa: TC001 - a kept plan is read by its types
 from backfill.planner import Step
+from headrace import state_files
 from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
@@ -110,11 +110,9 @@ class Plan:
     def write(self, path: Path) -> None:
         """Keep the plan: what it is of in the first line, then a line for each step."""
         encoder = msgspec.json.Encoder()
-        with path.open("wb") as file:
+        with state_files.writing(path) as file:
             file.write(encoder.encode(replace(self, steps=())) + b"\n")
             file.writelines(encoder.encode(step) + b"\n" for step in self.steps)
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def read_plan(path: Path) -> Plan:

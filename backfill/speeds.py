@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace import state_files
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -21,9 +23,7 @@ def remember(folder: Path, kind: str, rows: int, seconds: float) -> None:
     if seconds < LEAST_S or rows < LEAST_ROWS:
         return
     known = speeds(folder) | {kind: rows / seconds}
-    temporary = folder / f"{FILE}.part"
-    temporary.write_bytes(msgspec.json.encode(known))
-    temporary.replace(folder / FILE)
+    state_files.write(folder / FILE, msgspec.json.encode(known))
 
 
 def app_kind(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import msgspec
 from backfill.period import Period  # noqa: TC001 - a kept record is read by its types
 from backfill.plan import Plan, read_plan
 from backfill.value_formats import ValueFormat  # noqa: TC001 - as above
+from headrace import state_files
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class RunState:
     def begin(self, plan: Plan, record: RunRecord) -> None:
         """Keep the plan of a new run."""
         self.refuse_existing()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        _write(self._record, msgspec.json.encode(record))
+        state_files.write(self._record, msgspec.json.encode(record))
         self.keep(plan)
 
     def refuse_existing(self) -> None:
@@ -107,10 +106,7 @@ class RunState:
     def keep(self, plan: Plan) -> Path:
         """Keep a plan unless this run has one; returns the file of the one that counts."""
         if not self.exists:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = self.plan_file.with_suffix(".part")
-            plan.write(temporary)
-            temporary.replace(self.plan_file)
+            plan.write(self.plan_file)
         return self.plan_file
 
     def plan(self) -> Plan:
@@ -132,15 +128,15 @@ class RunState:
 
     def advance(self, position: Position) -> None:
         """Keep how far the run is. The step's rows are safe before: a crash repeats a step."""
-        _write(self._position, msgspec.json.encode(position))
+        state_files.write(self._position, msgspec.json.encode(position))
 
     def keep_reads(self, columns: Mapping[str, Sequence[str]]) -> None:
         """Keep which columns are read of each table that is not read as a whole."""
-        _write(self.folder / READS, msgspec.json.encode(columns))
+        state_files.write(self.folder / READS, msgspec.json.encode(columns))
 
     def keep_certificate(self, text: str) -> None:
         """Keep what a run says of itself at its end."""
-        _write(self.certificate, text.encode())
+        state_files.write(self.certificate, text.encode())
 
 
 def reads_beside(plan_file: Path) -> dict[str, tuple[str, ...]]:
@@ -149,12 +145,3 @@ def reads_beside(plan_file: Path) -> dict[str, tuple[str, ...]]:
     if not path.exists():
         return {}
     return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])
-
-
-def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_suffix(".part")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

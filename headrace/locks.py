@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headrace.errors import Terminal
+from headrace.state_files import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ class AlreadyHeld(Terminal):
 @contextlib.contextmanager
 def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
     """Hold a lock file; whoever comes second is told who holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with path.open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import psutil
 import structlog
 
-from headrace import class_archive
+from headrace import class_archive, state_files
 from headrace.config.secret import SECRET_NAMES
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.spark_catalog import jar_sets, spark_catalog_settings
@@ -159,7 +159,7 @@ def session_settings(
     further = sorted({one for held in workspace.catalogs.values() for one in jar_sets(held)})
     jars = [str(jar) for jar_set in ("spark", *further) for jar in ensure(jar_set)]
     logging = log_file.with_name("log4j2.properties")
-    logging.write_text(LOGGING, encoding="utf-8")
+    state_files.write(logging, LOGGING.encode(), lasting=False)
     settings = {
         "spark.master": master,
         "spark.app.name": f"headrace-{name}",

@@ -1,19 +1,20 @@
 """A ledger on disk: a line per batch, each with its checksum, synced before anyone builds on it.
 
-A crash in mid-line leaves a torn last line, which is none: it is cut off at the next start, and
-its batch is done again. Damage anywhere else is an error that names file and line.
+A crash may leave a torn last line: without its end, or with parts of it never written. Such a
+line is none: it is cut off at the next start, and its batch is done again. Damage anywhere else is
+an error that names file and line.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from headrace import state_files
 from headrace.errors import Terminal
 from router.ledger import Counts, Entry, Stretch, checked, flaws, positions, rolled_up
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 # So many batches are kept one by one; older ones are rolled up into one line.
 KEPT_BATCHES: Final = 5_000
+# The first line that is not written together with the file itself.
+FIRST_APPENDED: Final = 3
 log = structlog.get_logger(__name__)
 
 
@@ -70,7 +73,6 @@ class LedgerFile:
 
     def begin(self, header: Header, first: Entry) -> None:
         """Write a new ledger, and where it begins: both are there, or neither."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._replace([_header_line(header), _line(_entry_fields(checked(first)))])
         self.header, self.entries = header, [first]
 
@@ -82,14 +84,9 @@ class LedgerFile:
     def append(self, entry: Entry) -> None:
         """Add a batch; when this returns, no crash can take it back."""
         checked(entry)
-        with self.path.open("r+b") as file:
-            # A line that an earlier try left unfinished, on a full disk, is written over.
-            file.truncate(self._length)
-            file.seek(self._length)
-            file.write(_line(_entry_fields(entry)))
-            file.flush()
-            os.fsync(file.fileno())
-            self._length = file.tell()
+        # A line that an earlier try left unfinished, on a full disk, is written over.
+        line = _line(_entry_fields(entry))
+        self._length = state_files.append(self.path, self._length, line)
         self.entries.append(entry)
         self._lines += 1
         if self._lines > 2 * KEPT_BATCHES:
@@ -107,17 +104,7 @@ class LedgerFile:
         self._replace(lines)
 
     def _replace(self, lines: Sequence[bytes]) -> None:
-        temporary = self.path.with_suffix(".new")
-        with temporary.open("wb") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        state_files.write(self.path, b"".join(lines))
         self._lines = len(lines)
         self._length = sum(map(len, lines))
 
@@ -137,17 +124,24 @@ class LedgerFile:
             raise LedgerDamaged(self.path, 1, "it is empty")
         lines = data.splitlines(keepends=True)
         for number, line in enumerate(lines, 1):
-            is_last = number == len(lines)
-            if is_last and not line.endswith(b"\n") and number > 1:
+            try:
+                fields = _read(self.path, number, line)
+            except LedgerDamaged:
+                # Header and beginning are written at once, and each line behind them is synced
+                # before the next: only the last can be torn.
+                if number < max(FIRST_APPENDED, len(lines)):
+                    raise
                 if self._is_ours:
-                    self._cut(len(data) - len(line))
+                    self._cut(number)
                 return
-            yield number, _read(self.path, number, line)
+            yield number, fields
             self._length += len(line)
 
-    def _cut(self, length: int) -> None:
-        log.warning("cut off a torn line: its batch is done again", ledger=str(self.path))
-        os.truncate(self.path, length)
+    def _cut(self, number: int) -> None:
+        log.warning(
+            "cut off a torn last line: its batch is done again", ledger=str(self.path), line=number
+        )
+        state_files.cut(self.path, self._length)
 
 
 def _line(fields: Mapping[str, object]) -> bytes:
@@ -158,7 +152,7 @@ def _line(fields: Mapping[str, object]) -> bytes:
 def _read(path: Path, number: int, line: bytes) -> dict[str, Any]:
     checksum, _, text = line.rstrip(b"\n").partition(b" ")
     try:
-        is_same = int(checksum, 16) == zlib.crc32(text)
+        is_same = line.endswith(b"\n") and int(checksum, 16) == zlib.crc32(text)
         fields = json.loads(text) if is_same else None
     except ValueError:
         fields = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
+from headrace import state_files
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -75,13 +75,7 @@ class Replayed:
         """Write it down; when this returns, no crash can take it back."""
         done = {str(number): offsets.runs for number, offsets in sorted(self._done.items())}
         text = json.dumps({"topic_id": self._topic_id, "done": done})
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._path.with_suffix(".new")
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
+        state_files.write(self._path, text.encode())
 
     def _load(self) -> None:
         try:

@@ -12,6 +12,7 @@ import structlog
 
 from backfill.asked import smallest_threshold
 from backfill.lookups.frames import lookups_live
+from headrace import state_files
 from headrace.application.live import live_stream
 from headrace.application.live_source import turned_away_folder
 from headrace.application.select import selected
@@ -108,11 +109,11 @@ def run_live(  # noqa: PLR0913 - a run is made of these
 
 def refuse_other_sources(checkpoint: Path, reads: Mapping[str, str]) -> None:
     """Refuse to go on from places in one source with another; keep which ones they are."""
-    kept = checkpoint.with_name("sources.json")
+    kept = checkpoint.with_name(cut.SOURCES)
     if not checkpoint.exists() or not kept.exists():
-        kept.write_text(json.dumps(dict(reads)), encoding="utf-8")
+        state_files.write(kept, json.dumps(dict(reads)).encode())
         return
-    begun = json.loads(kept.read_text(encoding="utf-8"))
+    begun = cut.sources_begun_with(checkpoint.parent)
     for name, candidate in reads.items():
         if begun.get(name, candidate) != candidate:
             raise UsageError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from headrace import state_files
 from headrace.config.app import HybridSource, KafkaTopics
 from headrace.errors import Terminal
 from headrace.kafka.cluster import KafkaCluster
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
+
+KEPT: Final = "topics.json"
 
 
 def topics_behind(app: LoadedApp, names: Iterable[str]) -> list[KafkaTopics]:
@@ -40,21 +43,17 @@ def topic_ids(workspace: Workspace, sources: Iterable[KafkaTopics]) -> dict[str,
 
 def kept_ids(checkpoint: Path) -> dict[str, str]:
     """Return the ids of the topics that a checkpoint's offsets are of."""
-    kept = checkpoint.with_name("topics.json")
+    kept = checkpoint.with_name(KEPT)
     if not checkpoint.exists() or not kept.exists():
         return {}
-    found: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
-    return found
+    return state_files.read(kept, dict[str, str], f"restore it, or remove {checkpoint.parent}")
 
 
 def keep_ids(checkpoint: Path, ids: Mapping[str, str]) -> None:
     """Refuse topics that are not those of the checkpoint; keep which ones they are."""
     known = kept_ids(checkpoint)
     refuse_made_anew(known, ids)
-    draft = checkpoint.with_name("topics.json.part")
-    draft.write_text(json.dumps({**known, **ids}), encoding="utf-8")
-    # Half of it, after a kill, would be in the way of every later start.
-    draft.replace(checkpoint.with_name("topics.json"))
+    state_files.write(checkpoint.with_name(KEPT), json.dumps({**known, **ids}).encode())
 
 
 def refuse_made_anew(known: Mapping[str, str], ids: Mapping[str, str]) -> None:

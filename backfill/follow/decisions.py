@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from backfill.follow.place import Place
+from headrace import state_files
 from headrace.locks import AlreadyHeld, hold
 
 if TYPE_CHECKING:
@@ -48,20 +49,17 @@ class Decisions:
 
     def keep(self, place: Place, following: Place) -> None:
         """Keep what comes after a place."""
-        file = self._file(following.number)
-        temporary = file.with_suffix(".part")
         said = {"from": place.to_json(), "to": following.to_json()}
-        temporary.write_text(json.dumps(said), encoding="utf-8")
-        temporary.replace(file)
+        # Spark's log has it too: a later start needs none of these.
+        file = self._file(following.number)
+        state_files.write(file, json.dumps(said).encode(), lasting=False)
         self._file(following.number - KEPT).unlink(missing_ok=True)
 
     def say(self, text: str) -> None:
         """Let whoever runs the query know what it waits for; nothing, if for nothing."""
         file = self._folder / "waits"
         if (file.read_text(encoding="utf-8") if file.exists() else "") != text:
-            temporary = file.with_suffix(".part")
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(file)
+            state_files.write(file, text.encode(), lasting=False)
 
     def close(self) -> None:
         """Let another lead."""

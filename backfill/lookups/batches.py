@@ -10,11 +10,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from backfill.query_log import steps_of
+from headrace import state_files
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -91,17 +90,8 @@ def _read(kept: Path) -> object:
 
 def _keep(kept: Path, snapshot_id: int | None) -> object:
     """Keep what this task has found, unless another one was first: then take the other's."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    own = kept.with_name(f".{uuid4().hex}")
-    own.write_text(json.dumps(snapshot_id), encoding="utf-8")
-    try:
-        # Whole or not at all, and never over another's.
-        os.link(own, kept)
-    except FileExistsError:
-        return _read(kept)
-    finally:
-        own.unlink()
-    return snapshot_id
+    mine = json.dumps(snapshot_id).encode()
+    return snapshot_id if state_files.write_first(kept, mine) else _read(kept)
 
 
 def _forget(folder: Path, batch: int) -> None:

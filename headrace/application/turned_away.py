@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace import state_files
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -21,11 +23,8 @@ def keep(folder: Path, work: str, counts: Mapping[str, int]) -> None:
     """Keep the counts of a piece of work, which has the same name each time that it is done."""
     if not any(counts.values()):
         return
-    folder.mkdir(parents=True, exist_ok=True)
     name = hashlib.sha256(work.encode()).hexdigest()[:24]
-    temporary = folder / f".{name}.part"
-    temporary.write_bytes(msgspec.json.encode(counts))
-    temporary.replace(folder / f"{name}.json")
+    state_files.write(folder / f"{name}.json", msgspec.json.encode(counts))
 
 
 def counted(folder: Path) -> Counter[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
+
+from headrace import state_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ class AnswersOnDisk:
             return
         text = json.dumps({"sha256": _digest(answer), "answer": answer})
         try:
-            self._write(self._path(kind, name), text)
+            state_files.write(self._path(kind, name), text.encode())
         except OSError as error:
             # Work goes on without: only an outage would show it.
             if not self._told:
@@ -52,18 +52,6 @@ class AnswersOnDisk:
         # A subject may have any name, a path's among them.
         file = hashlib.sha256(name.encode()).hexdigest()[:32]
         return (self._folder or Path()) / kind / f"{file}.json"
-
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        new = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
 
 
 def _digest(answer: Mapping[str, object]) -> str:

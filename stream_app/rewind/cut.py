@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import structlog
 
+from headrace import state_files
 from headrace.errors import Terminal
 from stream_app.rewind import results
 from stream_app.rewind.state_files import belongs_to_later
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 CHECKPOINT: Final = "checkpoint"
 DRAFT: Final = "rewind.part"
 READY: Final = "rewind"
+SOURCES: Final = "sources.json"
 PLAN: Final = "plan.json"
 log = structlog.get_logger(__name__)
 
@@ -36,13 +38,19 @@ class Cut(msgspec.Struct, frozen=True):
     results: results.Change
 
 
+def sources_begun_with(state: Path) -> dict[str, str]:
+    """Return which candidate each source was begun with: the checkpoint's offsets are of these."""
+    advice = f"restore it; or begin anew: another name in the file, or remove {state}"
+    return state_files.read(state / SOURCES, dict[str, str], advice)
+
+
 def prepare(state: Path, cut: Cut) -> None:
     """Make the shorter checkpoint, and decide that it shall be."""
     draft = state / DRAFT
     shutil.rmtree(draft, ignore_errors=True)
     _copy_without_later(state / CHECKPOINT, draft / CHECKPOINT, cut.batch)
-    (draft / PLAN).write_bytes(msgspec.json.encode(cut))
-    draft.rename(state / READY)
+    state_files.write(draft / PLAN, msgspec.json.encode(cut))
+    state_files.move(draft, state / READY)
 
 
 def finish(state: Path, workspace: Workspace) -> None:
@@ -50,7 +58,7 @@ def finish(state: Path, workspace: Workspace) -> None:
     ready, current = state / READY, state / CHECKPOINT
     if not (ready / PLAN).exists():
         return
-    cut = msgspec.json.decode((ready / PLAN).read_bytes(), type=Cut)
+    cut = state_files.read(ready / PLAN, Cut, f"remove {ready}: the rewind has not begun")
     aside = state / cut.aside
     if (ready / CHECKPOINT).exists():
         try:
@@ -58,13 +66,13 @@ def finish(state: Path, workspace: Workspace) -> None:
         except Terminal:
             # Refused whole: the old checkpoint is in its place, or comes back to it.
             if (aside / CHECKPOINT).exists() and not current.exists():
-                (aside / CHECKPOINT).rename(current)
+                state_files.move(aside / CHECKPOINT, current)
             _forget(state)
             raise
-        aside.mkdir(exist_ok=True)
+        state_files.make_folder(aside)
         if current.exists():
-            current.rename(aside / CHECKPOINT)
-        (ready / CHECKPOINT).rename(current)
+            state_files.move(current, aside / CHECKPOINT)
+        state_files.move(ready / CHECKPOINT, current)
     _forget(state)
     log.info("gone back", batch=cut.batch, kept=str(aside))
 
@@ -72,7 +80,7 @@ def finish(state: Path, workspace: Workspace) -> None:
 def _forget(state: Path) -> None:
     """Let go of the plan, at once and not file by file."""
     shutil.rmtree(state / DRAFT, ignore_errors=True)
-    (state / READY).rename(state / DRAFT)
+    state_files.move(state / READY, state / DRAFT)
     shutil.rmtree(state / DRAFT)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.config.app import HybridSource
 from headrace.errors import Terminal
+from stream_app.rewind import cut
 from stream_app.rewind.batches import committed_batches
-from stream_app.rewind.cut import CHECKPOINT
 from stream_app.rewind.followed import Followed
 from stream_app.rewind.kafka import held_by_topics, judged
 from stream_app.rewind.past import Past
@@ -35,7 +34,7 @@ class History:
 
 def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> History:
     """Look at the checkpoint's logs and state, at the topics, and at the tables it began with."""
-    checkpoint = state / CHECKPOINT
+    checkpoint = state / cut.CHECKPOINT
     found = committed_batches(checkpoint)
     if not found:
         raise Terminal(
@@ -62,8 +61,7 @@ def _judged(batch: Batch, state: State) -> Batch:
 
 def _read_by(app: LoadedApp, state: Path) -> list[str]:
     """Return the sources that the checkpoint's offsets are of, by their names in the file."""
-    kept = state / "sources.json"
-    begun: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
+    begun = cut.sources_begun_with(state)
     for name, candidate in begun.items():
         if candidate not in app.config.sources:
             raise Terminal(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace import state_files
 from headrace.application.jsonl_sink import files_after, prefix_of
 from headrace.application.table_sink import writer_of
 from headrace.checkpoint import query_id
@@ -85,9 +85,8 @@ def apply(workspace: Workspace, change: Change, batch: int, aside: Path) -> None
             take_out(table_loader(workspace, table), table, writer, batch + 1, leave=leave)
         case SetAside(folder, prefix):
             kept = aside / "results"
-            kept.mkdir(parents=True, exist_ok=True)
             for path in files_after(workspace.root / folder, prefix, batch):
-                shutil.move(path, kept / path.name)
+                state_files.bring(path, kept / path.name)
         case Left():
             pass
 

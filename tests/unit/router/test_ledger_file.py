@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,9 +10,10 @@ from headrace.errors import Terminal
 from router import ledger_file
 from router.ledger import Counts, Entry, Stretch
 from router.ledger_file import Header, LedgerDamaged, LedgerFile
+from router.replayed import Replayed
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 HEADER = Header("playback", "starts", "fronting", "playback_raw", "id")
 
@@ -62,11 +65,34 @@ def test_damage_is_named_by_file_and_line(tmp_path: Path, line: int) -> None:
         LedgerFile(path)
 
 
-def test_a_last_line_with_another_checksum_is_damage_and_no_torn_line(tmp_path: Path) -> None:
+def zeros(line: bytes) -> bytes:
+    return b"\0" * (len(line) - 1) + b"\n"
+
+
+def first_half_missing(line: bytes) -> bytes:
+    return b"\0" * (len(line) // 2) + line[len(line) // 2 :]
+
+
+def middle_missing(line: bytes) -> bytes:
+    return line[:20] + b"\0" * 20 + line[40:]
+
+
+@pytest.mark.parametrize("torn", [zeros, first_half_missing, middle_missing])
+def test_a_last_line_of_which_not_all_blocks_were_written_is_none(
+    tmp_path: Path, torn: Callable[[bytes], bytes]
+) -> None:
+    # A machine that goes down may have written the end of a line, and not what is before it.
     path = tmp_path / "ledger.jsonl"
-    ledger_of(path, 2)
-    path.write_bytes(path.read_bytes().replace(b'"batch":1', b'"batch":7'))
-    with pytest.raises(LedgerDamaged, match="at line 3"):
+    ledger_of(path, 3)
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*before, torn(last)]))
+    assert LedgerFile(path, is_ours=False).positions == {0: 24}
+    again = LedgerFile(path)
+    assert again.positions == {0: 24}
+    again.append(entry(2))
+    assert LedgerFile(path).entries == [entry(0), entry(1), entry(2)]
+    path.write_bytes(b"".join([*before[:-1], torn(before[-1]), last]))
+    with pytest.raises(LedgerDamaged, match="damaged at line 3"):
         LedgerFile(path)
 
 
@@ -104,3 +130,23 @@ def test_a_batch_that_does_not_add_up_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(Terminal, match="of 5 records read only 4 are accounted for"):
         ledger.append(Entry(1, "", {0: Stretch(12, 17, Counts(5, 4))}))
     assert LedgerFile(ledger.path).positions == {0: 12}
+
+
+def test_what_holds_the_ledger_outlasts_a_lost_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: set[str] = set()
+    really = os.fsync
+
+    def note(handle: int) -> None:
+        found.add(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        really(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    ledger_of(tmp_path / "stream" / "output" / "ledger.jsonl", 1)
+    folders = {tmp_path, tmp_path / "stream", tmp_path / "stream" / "output"}
+    assert set(map(str, folders)) <= found
+    found.clear()
+    replayed = Replayed(tmp_path / "quarantine" / "replayed.json", "id")
+    replayed.save()
+    assert {str(tmp_path), str(tmp_path / "quarantine")} <= found

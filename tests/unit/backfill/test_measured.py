@@ -1,0 +1,89 @@
+"""What the tasks of a replay measure, kept by several at once and by a process that is killed."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+import pytest
+
+from backfill.app_replay import LateRows
+from backfill.measured import TaskMeter, file_of, totals
+from headrace import state_files
+from headrace.contract import INGESTION_TS, METADATA
+from headrace.errors import Terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TABLE = "lake.a.b"
+TIMES = pa.array([10, 20, 30], pa.timestamp("us", tz="UTC"))
+
+
+def meter_of_three() -> TaskMeter:
+    meter = TaskMeter(TABLE, INGESTION_TS, offsets=False)
+    times = pa.StructArray.from_arrays([TIMES], names=["kafka_ingestion_ts"])
+    batch = pa.RecordBatch.from_pydict({METADATA: times})
+    assert [one.num_rows for one in meter.through(iter([batch]))] == [3]
+    return meter
+
+
+def test_both_readers_of_a_self_join_keep_what_they_saw(tmp_path: Path) -> None:
+    path = file_of(tmp_path, 0, TABLE, 0, 1)
+    problems: list[BaseException] = []
+    begin = threading.Barrier(2, timeout=30)
+
+    def read() -> None:
+        meter = meter_of_three()
+        try:
+            for _ in range(200):
+                begin.wait()
+                meter.keep(path)
+        except BaseException as problem:  # noqa: BLE001 - a thread's error is looked at below
+            problems.append(problem)
+            begin.abort()
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for one in readers:
+        one.start()
+    for one in readers:
+        one.join()
+    assert problems == []
+    assert totals(tmp_path, 1).rows == {TABLE: 3}
+
+
+class Query:
+    """A query by what it reports."""
+
+    recentProgress = ()  # noqa: N815 - Spark's name
+
+
+def test_half_a_figure_is_named_and_not_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "late.json"
+    path.write_text('{"1": ')
+    with pytest.raises(Terminal, match=r"late\.json cannot be read"):
+        LateRows(path)
+
+
+def test_the_figures_are_whole_wherever_the_process_ends(tmp_path: Path) -> None:
+    class Ended(BaseException):
+        pass
+
+    def end(moment: state_files.Moment, _: Path) -> None:
+        if moment == "half":
+            raise Ended
+
+    late = LateRows(tmp_path / "late.json")
+    late.by_batch = {"0": 3}
+    late.take(cast("StreamingQuery", Query()))
+    late.by_batch = {"0": 3, "1": 5}
+    state_files.watched_by(end)
+    try:
+        with pytest.raises(Ended):
+            late.take(cast("StreamingQuery", Query()))
+    finally:
+        state_files.watched_by(None)
+    assert LateRows(tmp_path / "late.json").by_batch == {"0": 3}
