@@ -45,7 +45,9 @@ def release(table: Table, run_id: str) -> bool:
 
 
 def _hold(table: Table, name: str, wanted: dict[str, int]) -> None:
-    missing = {tag: one for tag, one in wanted.items() if tag not in table.metadata.refs}
+    # A run that was planned anew, under the name that it had, needs another snapshot.
+    held = {name: ref.snapshot_id for name, ref in table.metadata.refs.items()}
+    missing = {tag: one for tag, one in wanted.items() if held.get(tag) != one}
     if not missing:
         return
     try:

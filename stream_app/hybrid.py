@@ -44,7 +44,7 @@ def hybrid_streams(  # noqa: PLR0913 - the sources of a run
         return {}
     pairs = {name: _pair(app, name, source) for name, source in hybrids.items()}
     run_id = f"hybrid-{app.config.name}"
-    handover = hand_over(workspace, pairs, run_id)
+    handover = hand_over(workspace, pairs, run_id, fresh=fresh)
     tables = sources_of(workspace, state_of(workspace, run_id).plan())
     spark.dataSource.register(hybrid_source.HybridSource)
     streams = {}

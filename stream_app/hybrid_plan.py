@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill import tags
 from backfill.period import parse_period
 from backfill.request import Request, plan_of, sources_of, state_of
+from headrace import state_files
 from headrace.application.places import from_json, to_json
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import load_table
@@ -50,24 +51,32 @@ class Handover:
     places: Mapping[str, Places]
 
 
-def hand_over(workspace: Workspace, pairs: Mapping[str, Pair], run_id: str) -> Handover:
+def hand_over(
+    workspace: Workspace, pairs: Mapping[str, Pair], run_id: str, *, fresh: bool
+) -> Handover:
     """Return how the sources of one query go from their tables on to their topics.
 
-    It is decided once, and kept: a query that is started again goes by what was decided first. The
+    It is decided until the query has its first batch, and kept from then on. So the plan and the
+    places always belong together: a start that was killed between them decides both anew. The
     tables' snapshots are held by a tag until nobody reads them any more.
     """
     state = state_of(workspace, run_id)
     kept = state.folder / "handover.json"
-    if not kept.exists():
+    if fresh:
         plan, places = _decided(workspace, pairs)
         for source in sources_of(workspace, plan).values():
             tags.hold(source, run_id)
-        state.folder.mkdir(parents=True, exist_ok=True)
-        state.keep(plan)
-        temporary = kept.with_suffix(".part")
-        temporary.write_text(json.dumps({name: to_json(one) for name, one in places.items()}))
-        temporary.replace(kept)
-    said = json.loads(kept.read_text())
+        plan.write(state.plan_file)
+        decided = {name: to_json(one) for name, one in places.items()}
+        state_files.write(kept, json.dumps(decided).encode())
+    missing = [one.name for one in (state.plan_file, kept) if not one.exists()]
+    if missing:
+        raise Terminal(
+            f"where {', '.join(pairs)} goes on from its history is not known any more:"
+            f" {state.folder} has no {' and no '.join(missing)}",
+            "restore that folder; or begin anew: another name in the file, or another state_dir",
+        )
+    said = state_files.read(kept, dict[str, dict[str, Any]], f"restore {kept}, or begin anew")
     return Handover(state.plan_file, {name: from_json(one) for name, one in said.items()})
 
 

@@ -11,9 +11,13 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from backfill.request import state_of
+from headrace.config.app import IcebergSource, KafkaTopics
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
+from headrace.iceberg.catalog import load_table
 from headrace.signals import Drain
+from stream_app.hybrid_plan import Pair, hand_over
 from stream_app.live import live_sources, run_live
 from tests.integration.app.hybrid_events import PARTITIONS, records
 
@@ -121,6 +125,36 @@ def test_a_strict_history_comes_by_its_offsets(hybrid: Hybrid) -> None:
     for number in range(PARTITIONS):
         places = [one["place"] for one in seen if one["part"] == number]
         assert places == list(range(400 // PARTITIONS))
+
+
+def test_killed_while_it_decides_where_to_hand_over_it_decides_anew(hybrid: Hybrid) -> None:
+    hybrid.send(range(10))
+    hybrid.land()
+    app, workspace = hybrid.app(PLACES), hybrid.pipelines.workspace
+    sources = app.config.sources
+    past, live = sources["past"], sources["live"]
+    assert isinstance(past, IcebergSource)
+    assert isinstance(live, KafkaTopics)
+    run_id = f"hybrid-{app.config.name}"
+    hand_over(workspace, {"events": Pair(past, live)}, run_id, fresh=True)
+    # What a kill leaves between the plan and the places that belong to it.
+    handover = state_of(workspace, run_id).folder / "handover.json"
+    kept = handover.read_bytes()
+    handover.unlink()
+    hybrid.send(range(10, 30))
+    hybrid.land()
+    hybrid.send(range(30, 40))
+    hand_over(workspace, {"events": Pair(past, live)}, run_id, fresh=True)
+    (planned,) = state_of(workspace, run_id).plan().sources
+    refs = load_table(workspace, past.identifier).metadata.refs
+    assert refs[f"headrace-replay-{run_id}"].snapshot_id == planned.snapshot_id
+    assert hybrid.run(app) == 40
+    assert Counter(one["id"] for one in hybrid.lines(app)) == dict.fromkeys(range(40), 1)
+    # A query that has begun goes by what was decided then, and by nothing else.
+    assert handover.read_bytes() != kept
+    handover.unlink()
+    with pytest.raises(Terminal, match=r"where .* goes on from its history is not known any more"):
+        hybrid.run(app)
 
 
 COUNTS = """
