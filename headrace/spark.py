@@ -119,6 +119,8 @@ def start_session(
     launch_conf = SparkConf(loadDefaults=False).setAll(launch)
     whole_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log.info("starting Spark", master=settings["spark.master"])
+    # The log has what earlier starts have said, too.
+    begins_at = log_file.stat().st_size if log_file.exists() else 0
     local = settings["spark.master"].startswith("local") and PYTHONPATH not in settings
     python = without_archives(workspace.state_dir) if local else contextlib.nullcontext()
     with log_file.open("ab") as output, _our_ctrl_c(), python:
@@ -126,7 +128,8 @@ def start_session(
             gateway = launch_gateway(launch_conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # pyspark types it not
             context = SparkContext(gateway=gateway, conf=whole_conf)
         except Exception as problem:  # noqa: BLE001 - from py4j, Java and the launcher alike
-            raise _not_started(settings["spark.master"], log_file, problem) from None
+            said = _written_since(log_file, begins_at) + str(problem)
+            raise why_not_started(settings["spark.master"], log_file, said, problem) from None
     return SparkSession(context)
 
 
@@ -250,8 +253,16 @@ def _master_away(master: str) -> Transient:
     return Transient(f"no Spark master answers at {master}", "start it, or correct spark.master")
 
 
-def _not_started(master: str, log_file: Path, problem: Exception) -> Terminal | Transient:
-    text = log_file.read_text(encoding="utf-8", errors="replace") + str(problem)
+def _written_since(log_file: Path, begins_at: int) -> str:
+    with log_file.open("rb") as file:
+        file.seek(begins_at)
+        return file.read().decode(errors="replace")
+
+
+def why_not_started(
+    master: str, log_file: Path, text: str, problem: Exception
+) -> Terminal | Transient:
+    """Return the error that a failed start of Spark is told as, by what it has said."""
     if "No space left on device" in text:
         return Terminal("Spark could not start: the disk is full", "free some space, start again")
     if "All masters are unresponsive" in text or "Failed to connect to master" in text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -12,18 +13,25 @@ from pyiceberg.table.snapshots import Operation
 from headrace.iceberg.append import remove_quietly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
 
-# Every commit reads, copies and writes the whole history: some 100 µs of CPU a snapshot. These
-# are four hours of a commit a minute, and cost as much as all the rest of a commit.
-MOST_SNAPSHOTS: Final = 250
-FEWEST_SNAPSHOTS: Final = 100
+# Every commit reads, copies and writes the whole history: some 100 µs of CPU a snapshot. 250 are
+# four hours of a commit a minute, and cost as much as all the rest of a commit. Of topics of very
+# many partitions, which say much in each snapshot, fewer are kept.
+USUAL: Final = range(100, 251)
 HISTORY_BYTES: Final = 2 * 2**20
 SNAPSHOT_BYTES: Final = 800
+# Whoever reads a table commit by commit, and is away for a while, finds where it was: where a
+# commit comes each second, 250 are four minutes.
+YOUNG_MS: Final = 3_600_000
+MOST_YOUNG: Final = 1_000
 MAX_SNAPSHOTS: Final = "headrace.history.max-snapshots"
+# Iceberg's own words for its expiry, which hold for ours.
+MAX_AGE: Final = "history.expire.max-snapshot-age-ms"
+MIN_SNAPSHOTS: Final = "history.expire.min-snapshots-to-keep"
 # More than one, so that a history that has grown too long becomes shorter; few, so that no
 # commit takes noticeably longer than another.
 LET_GO_AT_ONCE: Final = 3
@@ -38,16 +46,32 @@ def main_line(table: Table) -> Iterator[Snapshot]:
         at = known[at].parent_snapshot_id
 
 
-def kept_snapshots(table: Table, mark_bytes: int) -> int:
-    """Return how many snapshots stay: what they say of themselves counts, for wide topics."""
-    said = table.properties.get(MAX_SNAPSHOTS, "")
-    if said.isdecimal():
-        return max(1, int(said))
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much of a history stays: at least so many, and what is younger up to `most`."""
+
+    snapshots: int
+    younger_than_ms: int
+    most: int | None
+
+
+def kept_history(properties: Mapping[str, str], mark_bytes: int) -> Keep:
+    """Return what a table says of its history; where it says nothing, what is usual.
+
+    What snapshots say of themselves counts for their usual number.
+    """
+    count, age_ms = (_number(properties, name) for name in (MAX_SNAPSHOTS, MAX_AGE))
+    least = _number(properties, MIN_SNAPSHOTS) or 1
+    if count is not None:
+        return Keep(max(least, count), age_ms or 0, None)
+    if age_ms is not None:
+        return Keep(least, age_ms, None)
     fit = HISTORY_BYTES // (SNAPSHOT_BYTES + mark_bytes)
-    return max(FEWEST_SNAPSHOTS, min(MOST_SNAPSHOTS, fit))
+    usual = max(least, USUAL[0], min(USUAL[-1], fit))
+    return Keep(usual, YOUNG_MS, max(usual, MOST_YOUNG))
 
 
-def to_let_go(table: Table, own: str, keep: int) -> list[Snapshot]:
+def to_let_go(table: Table, own: str, keep: Keep, now_ms: int) -> list[Snapshot]:
     """Return the oldest snapshots that can go without a data file losing its last reference.
 
     These are a writer's own (told by `own` in the summary) that were followed by an append: all
@@ -55,7 +79,8 @@ def to_let_go(table: Table, own: str, keep: int) -> list[Snapshot]:
     whoever expires snapshots with their files.
     """
     snapshots = table.metadata.snapshots
-    surplus = len(snapshots) + 1 - keep
+    surplus = len(snapshots) + 1 - keep.snapshots
+    too_many = 0 if keep.most is None else len(snapshots) + 1 - keep.most
     if surplus <= 0 or table.properties.get("gc.enabled") == "false":
         return []
     held = {ref.snapshot_id for ref in table.metadata.refs.values()}
@@ -64,7 +89,9 @@ def to_let_go(table: Table, own: str, keep: int) -> list[Snapshot]:
         following.setdefault(snapshot.parent_snapshot_id, []).append(snapshot)
     oldest = sorted(snapshots, key=lambda one: one.sequence_number or 0)
     found = []
-    for snapshot in oldest[:surplus]:
+    for number, snapshot in enumerate(oldest[:surplus]):
+        if number >= too_many and now_ms - snapshot.timestamp_ms < keep.younger_than_ms:
+            break
         next_ones = following.get(snapshot.snapshot_id, [])
         if snapshot.snapshot_id not in held and _is_own(snapshot, own) and _grew(next_ones):
             found.append(snapshot)
@@ -99,6 +126,11 @@ def remove_let_go(before: Table, after: Table, gone: Sequence[Snapshot]) -> None
         for snapshot in gone:
             manifests |= {one.manifest_path for one in snapshot.manifests(before.io)} - kept
     remove_quietly(after, [*lists, *sorted(manifests)])
+
+
+def _number(properties: Mapping[str, str], name: str) -> int | None:
+    said = properties.get(name, "")
+    return max(1, int(said)) if said.isdecimal() else None
 
 
 def _is_own(snapshot: Snapshot, own: str) -> bool:

@@ -23,7 +23,7 @@ from headrace.iceberg.append import (
     remove_quietly,
     set_properties,
 )
-from headrace.iceberg.history import kept_snapshots, main_line, remove_let_go, to_let_go
+from headrace.iceberg.history import kept_history, main_line, remove_let_go, to_let_go
 from headrace.landing.completeness import Completeness, completeness_property
 from headrace.landing.losses import losses_property, with_losses
 from headrace.landing.marks import (
@@ -236,7 +236,8 @@ class TableCommits:
         self, table: Table, batch: Batch, mark: Mark, complete: Completeness, tried: _Tried
     ) -> bool:
         said, writer = mark.to_json(), self._identity.writer
-        gone = to_let_go(table, SUMMARY, kept_snapshots(table, len(said)))
+        keep = kept_history(table.properties, len(said))
+        gone = to_let_go(table, SUMMARY, keep, time.time_ns() // 1_000_000)
         properties = {
             mark_property(writer): said,
             completeness_property(writer): complete.to_json(mark.next_offsets),

@@ -1,4 +1,8 @@
-"""The batches in a checkpoint: when each was committed, where it had come to, what stands in its way."""
+"""The batches in a checkpoint: when each began, where it had come to, what stands in its way.
+
+A batch is as old as Spark's own record of it says. The times of its files are another matter: a
+checkpoint that was copied or restored has those of that day.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +22,20 @@ if TYPE_CHECKING:
 
     from headrace.application.places import Places
 
-_NANOSECONDS_PER_US: Final = 1000
+_US_PER_MS: Final = 1000
 PARTITIONS_SHOWN: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch that was committed, and where each source was after it, as Spark has it.
+    """A batch that was committed, when it began, and where each source was after it.
 
+    All that it read had arrived when it began.
     `obstacle` says why it cannot be gone back to, None where nothing is known against it.
     """
 
     number: int
-    committed_us: int
+    began_us: int
     offsets: tuple[Mapping[str, Any], ...]
     obstacle: str | None = None
 
@@ -46,7 +51,7 @@ class Batch:
         return [one for one in self.offsets if "tables" in one]
 
     def __str__(self) -> str:
-        return f"batch {self.number} ({format_time_us(self.committed_us)})"
+        return f"batch {self.number} ({format_time_us(self.began_us)})"
 
 
 def committed_batches(checkpoint: Path) -> list[Batch]:
@@ -59,12 +64,11 @@ def committed_batches(checkpoint: Path) -> list[Batch]:
             # Spark begins by looking where the last batch began.
             obstacle = f"batch {number - 1}, which it begins at, is gone from Spark's log"
         try:
-            at_ns = (checkpoint / "commits" / str(number)).stat().st_mtime_ns
-            offsets = _offsets(checkpoint / "offsets" / str(number))
+            began_us, offsets = _record(checkpoint / "offsets" / str(number))
         except FileNotFoundError:
             # A running query lets go of its oldest batches meanwhile.
             continue
-        found.append(Batch(number, at_ns // _NANOSECONDS_PER_US, offsets, obstacle))
+        found.append(Batch(number, began_us, offsets, obstacle))
     return found
 
 
@@ -76,7 +80,7 @@ def numbers(log: Path) -> set[int]:
 
 
 def chosen(batches: Sequence[Batch], to: str) -> Batch:
-    """Return the batch of that number, or the newest that was committed by that time."""
+    """Return the batch of that number, or the newest that had begun by that time."""
     possible = [one for one in batches if one.obstacle is None]
     if not possible:
         why = f": {batches[0].obstacle}" if batches else ""
@@ -129,20 +133,22 @@ def _asked(to: str) -> Callable[[Batch], bool]:
             f"{to} is neither a time nor the number of a batch",
             f"{problem.advice}; headrace rewind without --to lists the batches",
         ) from None
-    return lambda one: one.committed_us <= time_us
+    return lambda one: one.began_us <= time_us
 
 
-def _offsets(file: Path) -> tuple[Mapping[str, Any], ...]:
+def _record(file: Path) -> tuple[int, tuple[Mapping[str, Any], ...]]:
+    """Return when a batch began, and where each source was to be after it."""
     try:
-        version, _, *lines = file.read_text(encoding="utf-8").splitlines()
+        version, said, *lines = file.read_text(encoding="utf-8").splitlines()
         # A source of which nothing has come yet is a dash.
         found = tuple(dict(json.loads(line)) for line in lines if line != "-")
+        began_us = int(json.loads(said)["batchTimestampMs"]) * _US_PER_MS
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, TypeError):
-        version, found = "", ()
+    except (OSError, ValueError, TypeError, KeyError):
+        version, found, began_us = "", (), 0
     if version != VERSION:
         raise Terminal(
             f"Spark's log of offsets cannot be read: {file}", "restore it, or begin anew"
         )
-    return found
+    return began_us, found

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option(
     "--to",
     metavar="TIME|BATCH",
-    help="A batch by its number, or a time: the newest batch that was committed by then.",
+    help="A batch by its number, or a time: the newest batch that had begun by then.",
 )
 @click.option(
     "--list", "only_list", is_flag=True, help="Show the batches there are, as without --to."

@@ -107,5 +107,5 @@ def _link(file: Path, to: Path) -> None:
     try:
         os.link(file, to)
     except OSError:
-        # A file system without links. The times are what `--to TIME` goes by.
+        # A file system without links.
         shutil.copy2(file, to)

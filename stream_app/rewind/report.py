@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def list_text(name: str, batches: Sequence[Batch]) -> str:
     """Return the batches as a table."""
     width = max(len("batch"), *(len(str(one.number)) for one in batches))
-    lines = [f"application {name}", f"  {'batch':>{width}}  {'committed':<27}  read up to"]
+    lines = [f"application {name}", f"  {'batch':>{width}}  {'began':<27}  read up to"]
     for one in batches:
         where = f"cannot be gone back to: {one.obstacle}" if one.obstacle else _where(one)
-        lines.append(f"  {one.number:>{width}}  {format_time_us(one.committed_us)}  {where}")
+        lines.append(f"  {one.number:>{width}}  {format_time_us(one.began_us)}  {where}")
     return "\n".join(lines)
 
 
@@ -54,7 +54,7 @@ def _where(batch: Batch) -> str:
 def _facts(batch: Batch) -> dict[str, object]:
     return {
         "batch": batch.number,
-        "committed": format_time_us(batch.committed_us),
+        "began": format_time_us(batch.began_us),
         "sources": batch.offsets,
         "obstacle": batch.obstacle,
     }

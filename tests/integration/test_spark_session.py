@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from pyspark.sql.datasource import DataSource
 
-from headrace.spark import session_settings
+from headrace.config.load import load_workspace
+from headrace.errors import Terminal, Transient
+from headrace.spark import log_path, session_settings, start_session, why_not_started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,3 +92,23 @@ def test_java_options_of_users_come_beside_ours(workspace: Workspace, tmp_path: 
     logging, *theirs = said.split()
     assert logging.startswith("-Dlog4j2.configurationFile=file:///")
     assert theirs == ["-Duser.one=1", "-ea"]
+
+
+# The launcher leaves its pipe to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_a_start_that_fails_is_judged_by_its_own_words(tmp_path: Path) -> None:
+    """The log has those of all starts before it, and what was true then may not be so any more."""
+    (tmp_path / "headrace.yaml").write_text(
+        'clusters: {c: {bootstrap_servers: "127.0.0.1:1"}}\n'
+        "spark: {master: local, conf: {spark.driver.memory: 1k}}\n"
+    )
+    workspace = load_workspace(tmp_path)
+    log = log_path(workspace, "once-full")
+    log.write_text("java.io.IOException: No space left on device\n")
+    with pytest.raises(Transient, match="Spark could not start"):
+        start_session(workspace, "once-full")
+    gc.collect()
+    said = log.read_text(encoding="utf-8")
+    assert len(said.splitlines()) > 1
+    full = why_not_started("local", log, said, OSError("the gateway has ended"))
+    assert isinstance(full, Terminal)

@@ -71,7 +71,7 @@ def test_after_a_bug_the_table_is_as_if_it_had_never_been(job: Callable[..., Job
     counts.send(range(8, 10))
     counts.run(WRONG)
     assert counts.table() != counts.counted()
-    went = counts.rewind(format_time_us(before.committed_us))
+    went = counts.rewind(format_time_us(before.began_us))
     assert went is not None
     assert went.batch == before
     assert "is rolled back over" in went.results
@@ -192,7 +192,7 @@ def test_json_lines_of_later_batches_are_put_aside_by_the_command(job: Callable[
     assert oldest["sources"] == [{counts.name: {"0": 9, "1": 9}}]
     shown = run(*command, "--list", cwd=root)
     assert f"      0  {oldest['committed']}  {counts.name} 0:9 1:9" in shown.stdout
-    done = run(*command, "--to", oldest["committed"], cwd=root)
+    done = run(*command, "--to", oldest["began"], cwd=root)
     assert done.returncode == 0, done.stderr
     (kept,) = counts.state.glob("before-rewind-*")
     assert str(kept) in done.stdout

@@ -10,7 +10,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from headrace.errors import Terminal, Transient
-from headrace.iceberg import manifests
+from headrace.iceberg import history, manifests
 from headrace.iceberg.history import refers_to
 from headrace.iceberg.manifests import MERGED_TOGETHER
 from headrace.landing import commits as protocol
@@ -315,6 +315,52 @@ def test_what_was_let_go_is_told_from_what_is_there(tmp_path: Path) -> None:
     # As Hadoop writes a place on a disk.
     assert refers_to(table, manifest.manifest_path.replace("file://", "file:"))
     assert not refers_to(table, f"{manifest.manifest_path}.old")
+
+
+AGE, FEWEST = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
+A_DAY, COUNT = "86400000", "headrace.history.max-snapshots"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        # By the table's own words for the age and the number, as Iceberg's expiry would.
+        ({AGE: "1", FEWEST: "5"}, 5),
+        ({AGE: A_DAY, FEWEST: "1"}, 12),
+        # Our own word is for the number; a snapshot goes where it is too old as well.
+        ({COUNT: "3", AGE: A_DAY}, 12),
+        ({COUNT: "3", FEWEST: "6"}, 6),
+        # Without a word: more than the usual number for an hour, within reason.
+        ({}, 8),
+        ({FEWEST: "20"}, 12),
+    ],
+)
+def test_how_much_history_stays_is_the_tables_to_say(
+    said: dict[str, str], kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "USUAL", range(2, 5))
+    monkeypatch.setattr(history, "MOST_YOUNG", 8)
+    landing = LandingTable(tmp_path)
+    landing.make(**said)
+    writer = landing.commits()
+    for offset in range(12):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+    assert len(landing.load().metadata.snapshots) == kept
+    assert landing.files() == landing.referenced()
+
+
+def test_what_is_old_goes_beyond_the_usual_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "USUAL", range(2, 5))
+    monkeypatch.setattr(history, "YOUNG_MS", 0)
+    landing = LandingTable(tmp_path)
+    landing.make()
+    writer = landing.commits()
+    for offset in range(12):
+        writer.commit(landing.batch({0: range(offset, offset + 1)}))
+    assert len(landing.load().metadata.snapshots) == 4
+    assert landing.files() == landing.referenced()
 
 
 def test_a_tagged_snapshot_stays_as_it_was(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ SECOND_US = 1_000_000
 BATCHES = [Batch(number, number * SECOND_US, ({"t": {"0": number}},)) for number in (9, 8, 7, 6)]
 
 
-def test_a_time_is_the_newest_batch_that_was_committed_by_then() -> None:
+def test_a_time_is_the_newest_batch_that_had_begun_by_then() -> None:
     assert chosen(BATCHES, "8").number == 8
     assert chosen(BATCHES, "1970-01-01T00:00:08Z").number == 8
     assert chosen(BATCHES, "1970-01-01T00:00:08.999999Z").number == 8
@@ -88,7 +88,8 @@ def checkpoint(place: Path) -> None:
     for batch in range(5):
         line = json.dumps({"t": {"0": batch}})
         for log in ("offsets", "commits"):
-            put(place / log / str(batch), f"v1\n{{}}\n{line}")
+            began = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": batch * 1000})
+            put(place / log / str(batch), f"v1\n{began}\n{line}")
         put(place / f"state/0/0/{batch + 1}.delta", str(batch))
     put(place / "metadata", '{"id": "0c8e4b69-5d68-47f8-92e7-5d01b01cfb85"}')
 
@@ -123,6 +124,19 @@ def test_a_committed_batch_is_one_that_both_logs_have(tmp_path: Path) -> None:
     (tmp_path / "offsets/3").unlink()
     (tmp_path / "offsets/3").symlink_to(tmp_path / "gone")
     assert [one.number for one in committed_batches(tmp_path)] == [2, 0]
+
+
+def test_a_batch_is_as_old_as_its_record_says_and_not_as_its_files_are(tmp_path: Path) -> None:
+    # A folder that was copied, restored or touched has the times of that.
+    checkpoint(tmp_path)
+    for number in range(5):
+        os.utime(tmp_path / "commits" / str(number), (9_000 - number, 9_000 - number))
+    found = committed_batches(tmp_path)
+    assert [one.began_us for one in found] == [4_000_000, 3_000_000, 2_000_000, 1_000_000, 0]
+    assert chosen(found, "1970-01-01T00:00:02.5Z").number == 2
+    (tmp_path / "offsets/3").write_text('v1\n{"batchWatermarkMs": 0}\n{"t": {"0": 3}}')
+    with pytest.raises(Terminal, match="Spark's log of offsets cannot be read"):
+        committed_batches(tmp_path)
 
 
 def test_killed_anywhere_it_is_the_old_one_or_the_new_one(
