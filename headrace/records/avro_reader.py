@@ -6,10 +6,10 @@ import struct
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from headrace.records.avro_defaults import check_defaults
 from headrace.records.avro_foreign import SchemaUnreadable, parse
 from headrace.records.avro_leaf import Incompatible
 from headrace.records.avro_resolve import Resolver
+from headrace.records.defaults import check_defaults
 from headrace.records.framing import ID_END, VALUE_HEADER, framed, in_headers
 from headrace.records.rows import BadRecord
 from headrace.registry.client import UnknownSchema, UnusableSchema

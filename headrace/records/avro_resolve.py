@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.records.avro_defaults import default_source
 from headrace.records.avro_foreign import Fields, Leaf, Many, Symbols, Union, kind_of, smallest
 from headrace.records.avro_leaf import Incompatible, names_match, read_leaf, read_plain
 from headrace.records.avro_skip import Skipper
 from headrace.records.avro_source import MOST_EMPTY_ITEMS, Body, Names, read_long, read_unsigned
+from headrace.records.defaults import default_source
 from headrace.records.rows import row_class
 from headrace.schema.model import Array, Enumeration, Map, Record
 from headrace.schema.rules import short_name
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from headrace.records.avro_foreign import Node
     from headrace.schema.model import Field, Type
+
+
+_NO_WORD = re.compile(r"\W")
 
 
 class _Slot(NamedTuple):
@@ -134,7 +137,7 @@ class Resolver:
                 values[field.name] = self._default(field, f"{prefix}{field.name}")
         made = ", ".join(values[field.name] for field in reader.fields)
         body.line(f"return {self._names.name(row_class(reader))}({made}), pos")
-        return body.function("read_" + re.sub(r"\W", "_", reader.name))
+        return body.function("read_" + _NO_WORD.sub("_", reader.name))
 
     def _default(self, field: Field, path: str) -> str:
         if field.default is None:

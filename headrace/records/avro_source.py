@@ -12,6 +12,7 @@ import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.records.codegen import function
+from headrace.records.floats import single
 from headrace.records.rows import BadRecord
 
 if TYPE_CHECKING:
@@ -41,12 +42,6 @@ def varint(buf: bytes, pos: int, number: int) -> tuple[int, int]:
                 break
             return number, pos
     raise BadRecord("a number in it is longer than 64 bits")
-
-
-def single(value: float) -> float:
-    """Return the nearest number that a float of 32 bits can be."""
-    rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
-    return rounded
 
 
 _GIVEN: Final[dict[str, object]] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,5 +27,7 @@ def function(
     exec(compile(source, file, "exec"), space)  # noqa: S102 - the source is put together by us
     # A traceback shows the line, as it would of any file.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    made: Callable[..., Any] = space[name]
+    # Nothing but its user holds a function, and nothing holds the lines of one that is gone.
+    made: Callable[..., Any] = space.pop(name)
+    weakref.finalize(made, linecache.cache.pop, file, None)
     return made

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import decimal
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
+from headrace.records.json_forms import form_of
 from headrace.records.rows import attribute
-from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
+from headrace.schema.model import Array, Enumeration, Fixed, Map, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,7 +22,7 @@ Wire = Any
 
 INT: Final[Wire] = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 LONG: Final[Wire] = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-_PLAIN: Final[dict[Primitive, Wire]] = {
+_PLAIN: Final[dict[Type, Wire]] = {
     Primitive.BOOLEAN: bool,
     Primitive.INT: INT,
     Primitive.LONG: LONG,
@@ -33,16 +33,6 @@ _PLAIN: Final[dict[Primitive, Wire]] = {
     Primitive.STRING: str,
     Primitive.UUID: str,
 }
-# What else a value may be where its column is to be converted.
-_CONVERTIBLE: Final[dict[Primitive, Wire]] = {
-    Primitive.BOOLEAN: bool | int | str,
-    Primitive.INT: int | float | str,
-    Primitive.LONG: int | float | str,
-    Primitive.FLOAT: float | str,
-    Primitive.DOUBLE: float | str,
-    Primitive.STRING: str | int | float | bool,
-    Primitive.UUID: str | int | float | bool,
-}
 
 
 def wire_class(
@@ -50,6 +40,7 @@ def wire_class(
 ) -> type[msgspec.Struct]:
     """Return the class that a JSON object of that schema is decoded to.
 
+    What is not there and has a default, or an old name, is UNSET until `fixes` are done.
     `coerced` are the paths of the columns whose other forms are to be converted afterwards.
     """
     fields: list[Any] = []
@@ -63,12 +54,16 @@ def wire_class(
             )
         else:
             wire = wire_type(field.type, refuses_unknown, convertible=path in coerced)
-        if may_be_absent(field) or number in olds:
-            fields.append((attribute(number), wire | None, None))
+        if may_be_absent(field):
+            wire = wire | None
+        if may_be_unset(field, olds.get(number)):
+            fields.append((attribute(number), wire, msgspec.UNSET))
+        elif field.nullable:
+            fields.append((attribute(number), wire, None))
         else:
             fields.append((attribute(number), wire))
         for old, name in olds.get(number, {}).items():
-            fields.append((old, wire | None, None))
+            fields.append((old, wire, msgspec.UNSET))
             names[old] = name
     return msgspec.defstruct(
         "Row",
@@ -82,6 +77,9 @@ def wire_class(
 
 def wire_type(kind: Type, refuses_unknown: bool = False, *, convertible: bool = False) -> Wire:
     """Return the type of one value."""
+    form = form_of(kind, convertible=convertible)
+    if form is not None:
+        return form
     match kind:
         case Record():
             return wire_class(kind, refuses_unknown=refuses_unknown)
@@ -95,11 +93,7 @@ def wire_type(kind: Type, refuses_unknown: bool = False, *, convertible: bool = 
             return Literal[kind.symbols]
         case Fixed():
             return bytes
-        case Decimal():
-            return decimal.Decimal
-        case Primitive():
-            if convertible and kind in _CONVERTIBLE:
-                return _CONVERTIBLE[kind]
+        case _:
             # Points in time come as text or as a number alike.
             return _PLAIN.get(kind, int | str)
 
@@ -107,6 +101,11 @@ def wire_type(kind: Type, refuses_unknown: bool = False, *, convertible: bool = 
 def may_be_absent(field: Field) -> bool:
     """Whether a record may lack the field, or hold null."""
     return field.nullable or field.default is not None
+
+
+def may_be_unset(field: Field, olds: Collection[str] | None) -> bool:
+    """Whether a field that is not there is another thing than null."""
+    return bool(olds) or field.default not in {None, "null"}
 
 
 def old_names(record: Record) -> dict[int, dict[str, str]]:

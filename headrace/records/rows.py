@@ -7,7 +7,7 @@ a keyword of Python among them. `docs/decisions/0006-the-direct-lane.md` has the
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -26,10 +26,16 @@ HeadersToSend: TypeAlias = "Sequence[tuple[str, str | bytes | None]]"
 Value: TypeAlias = Any
 
 
+# A reason goes where the record goes: what it cites must not make that too large.
+MOST_REASON: Final = 500
+
+
 class BadRecord(Exception):
     """A record that is not what its stream asks for: the reason in a sentence, and its kind."""
 
     def __init__(self, reason: str, kind: BadRecordKind = "decode") -> None:
+        if len(reason) > MOST_REASON:
+            reason = f"{reason[: MOST_REASON - 1]}…"
         super().__init__(reason)
         self.reason = reason
         self.kind = kind

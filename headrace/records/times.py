@@ -1,13 +1,12 @@
 """Points in time between text, numbers and microseconds since 1970, in UTC.
 
-Records of a stream lie within seconds of each other, so the text of a second is looked up, and
-read only where it is new: reading each anew would be a fifth of a router's work.
+A text as computers write it is read by the standard library, all others by our own rules.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from headrace.records.rows import BadRecord
@@ -22,28 +21,45 @@ FIRST_US: Final = FIRST_DAY * DAY_S * SECOND_US
 LAST_US: Final = (LAST_DAY + 1) * DAY_S * SECOND_US - 1
 MOST_REMEMBERED: Final = 200_000
 
-_DATE = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
-_HEAD = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+# What `fromisoformat` takes in any version of Python, and means by it what we do.
+_PLAIN = re.compile(
+    r"\d{4}-\d\d-\d\d[T ](?!24)\d\d:\d\d:\d\d(?:\.\d{1,9}+)?+"
+    r"(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d|[+-]18:00)?+",
+    re.ASCII,
+).fullmatch
+_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _CLOCK = re.compile(r"[T ](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
-_TAIL = re.compile(r"(?:\.(\d{1,9}))?(.*)", re.ASCII | re.DOTALL)
-_ZONE = re.compile(r"\s*(?:Z|UTC|GMT|([+-])(\d{1,2})(?::?(\d{2}))?)?\s*", re.ASCII)
-_PLAIN_HEAD = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d", re.ASCII)
+_ZONE = re.compile(r"(?:Z|UTC|GMT|([+-])(\d{1,2})(?::?(\d{2}))?)?", re.ASCII)
+_BLANKS: Final = " \t\n\r\f\v"
 
-# «2026-01-05T03:04:05» to its microseconds, and «.123Z» to what it adds.
-heads: Final[dict[str, int]] = {}
-tails: Final[dict[str, int]] = {}
 _seconds_text: Final[dict[int, str]] = {}
-_fraction_text: Final[dict[int, str]] = {}
 
 
 def instant_of(text: str) -> int:
     """Return the microseconds of an ISO-8601 text; a text without a zone is in UTC."""
-    head, tail = text[:19], text[19:]
-    if head in heads and tail in tails:
-        return heads[head] + tails[tail]
-    micros = _parsed(text)
-    _remember(head, tail)
-    return micros
+    micros = plain_instant(text)
+    if micros is not None:
+        return micros
+    clock, zone = _read(text)
+    return _in_our_years(clock - _offset_us(zone, text), text)
+
+
+def plain_instant(text: str) -> int | None:
+    """Return the microseconds of a text as computers write it; None for all other texts."""
+    if _PLAIN(text) is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        # The other way to read it knows what is wrong.
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    micros = (moment - _EPOCH) // _MICROSECOND
+    # At the ends of our calendar a zone's offset decides.
+    return micros if FIRST_US <= micros <= LAST_US else None
 
 
 def wall_clock_of(text: str) -> int:
@@ -56,10 +72,9 @@ def wall_clock_of(text: str) -> int:
 def instant_text(micros: int) -> str:
     """Return the ISO-8601 text in UTC with microseconds."""
     seconds, fraction = divmod(micros, SECOND_US)
-    try:
-        return _seconds_text[seconds] + _fraction_text[fraction]
-    except KeyError:
-        return _text_of_seconds(seconds) + _text_of_fraction(fraction)
+    # Records of a stream lie within seconds of each other: most are known already.
+    known = _seconds_text.get(seconds) or _text_of_seconds(seconds)
+    return f"{known}.{fraction:06d}Z"
 
 
 def wall_clock_text(micros: int) -> str:
@@ -69,7 +84,7 @@ def wall_clock_text(micros: int) -> str:
 
 def date_of(text: str) -> int:
     """Return the days since 1970 of an ISO-8601 date."""
-    found = _DATE.fullmatch(text)
+    found = _DATE.fullmatch(text.strip(_BLANKS))
     if found is None:
         raise BadRecord(f"no date: {text[:40]}")
     return _day(found, text)
@@ -93,24 +108,19 @@ def in_our_years(micros: int) -> bool:
     return FIRST_US <= micros <= LAST_US
 
 
-def _parsed(text: str) -> int:
-    micros, zone = _read(text)
-    return _in_our_years(micros - _offset_us(zone, text), text)
-
-
 def _read(text: str) -> tuple[int, str]:
-    """Return the clock's microseconds, and what stands after them."""
-    head = _HEAD.match(text)
-    if head is None:
+    """Return the clock's microseconds, and the zone that stands after them."""
+    trimmed = text.strip(_BLANKS)
+    day = _DATE.match(trimmed)
+    if day is None:
         raise BadRecord(f"no timestamp: {text[:40]}")
-    micros = _day(head, text) * DAY_S * SECOND_US
-    rest = text[head.end() :]
-    if not rest.strip():
+    micros = _day(day, text) * DAY_S * SECOND_US
+    if day.end() == len(trimmed):
         return micros, ""
-    clock = _CLOCK.match(rest)
+    clock = _CLOCK.match(trimmed, day.end())
     if clock is None:
         raise BadRecord(f"no timestamp: {text[:40]}")
-    return micros + _clock_us(clock, text), rest[clock.end() :]
+    return micros + _clock_us(clock, text), trimmed[clock.end() :].lstrip(_BLANKS)
 
 
 def _day(found: re.Match[str], text: str) -> int:
@@ -149,20 +159,6 @@ def _in_our_years(micros: int, text: str) -> int:
     return micros
 
 
-def _remember(head: str, tail: str) -> None:
-    # At the ends of our calendar a zone's offset decides: those are read each time.
-    if not _PLAIN_HEAD.fullmatch(head) or head[:4] in {"0001", "9999"}:
-        return
-    found = _TAIL.fullmatch(tail)
-    if found is None:
-        return
-    for known in (heads, tails):
-        if len(known) >= MOST_REMEMBERED:
-            known.clear()
-    heads[head] = _parsed(head)
-    tails[tail] = _fraction_us(found[1]) - _offset_us(found[2], tail)
-
-
 def _text_of_seconds(seconds: int) -> str:
     days, second = divmod(seconds, DAY_S)
     minutes, second = divmod(second, 60)
@@ -171,12 +167,4 @@ def _text_of_seconds(seconds: int) -> str:
     if len(_seconds_text) >= MOST_REMEMBERED:
         _seconds_text.clear()
     _seconds_text[seconds] = text
-    return text
-
-
-def _text_of_fraction(fraction: int) -> str:
-    text = f".{fraction:06d}Z"
-    if len(_fraction_text) >= MOST_REMEMBERED:
-        _fraction_text.clear()
-    _fraction_text[fraction] = text
     return text

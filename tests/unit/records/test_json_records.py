@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from headrace.records.json_reader import JsonReader
 from headrace.records.json_writer import JsonWriter
-from headrace.records.rows import BadRecord
+from headrace.records.rows import BadRecord, row_class
 from headrace.schema.avro import parse_avro
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.schema.model import Record
 
 TS = {"type": "long", "logicalType": "timestamp-millis"}
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}
 
 
 def reader(
@@ -76,6 +78,9 @@ def value_of(kind: object, text: str) -> object:
             '"-123.45"',
             Decimal("-123.45"),
         ),
+        (DECIMAL, "-0.0", Decimal("0.00")),
+        (DECIMAL, "150e-2", Decimal("1.50")),
+        ({"type": "array", "items": DECIMAL}, '[1, "2.5"]', [Decimal("1.00"), Decimal("2.50")]),
         ({"type": "array", "items": TS}, "[1, 2]", [1000, 2000]),
         ({"type": "map", "values": ["null", "long"]}, '{"a": 1, "b": null}', {"a": 1, "b": None}),
         (["null", "string"], "null", None),
@@ -115,6 +120,17 @@ def test_a_value_of_its_type(kind: object, text: str, value: object) -> None:
             "1234",
             "x: no decimal(3, 1): 1234",
         ),
+        (DECIMAL, '"NaN"', "x: no number: NaN"),
+        (DECIMAL, '"sNaN"', "x: no number: sNaN"),
+        (DECIMAL, '"-Infinity"', "x: no number: -Infinity"),
+        (DECIMAL, '"1_0"', "x: no number: 1_0"),
+        (DECIMAL, '"\\u0663"', "x: no number: \u0663"),
+        (DECIMAL, "1e999999999", "x: no decimal(5, 2): 1e999999999"),
+        (DECIMAL, "1e99999999999999999999", "x: no decimal(5, 2): 1e99999999999999999999"),
+        (DECIMAL, "true", "x: expected decimal, got bool"),
+        (DECIMAL, "null", "x: expected decimal, got null"),
+        (DECIMAL, "[]", "x: expected decimal, got array"),
+        ({"type": "array", "items": DECIMAL}, '[1, "-"]', "x[1]: no number: -"),
         ({"type": "array", "items": "int"}, "[1, null]", "x[1]: expected int, got null"),
     ],
 )
@@ -137,8 +153,8 @@ def test_a_value_of_another_type_is_named(kind: object, text: str, reason: str) 
         (b"{'x':1}", "not a JSON object: object keys must be strings (byte 1)"),
         (b"\xef\xbb\xbf{}", "not a JSON object: invalid character (byte 0)"),
         (b'{"x":1,"y":"\xff"}', "the value is not UTF-8"),
-        (b'{"x":1,"y":' + b"[" * 1000 + b"]" * 1000 + b"}", "nested more than 500 levels deep"),
-        (b'{"x":1,"y":' + b'{"a":' * 9000 + b"1" + b"}" * 9001, "nested more than 500 levels deep"),
+        (b'{"x":1,"y":' + b"[" * 1000 + b"]" * 1000 + b"}", "nested too many levels deep"),
+        (b'{"x":1,"y":' + b'{"a":' * 9000 + b"1" + b"}" * 9001, "nested too many levels deep"),
         (b"{}", "x is missing"),
     ],
 )
@@ -184,10 +200,72 @@ def test_a_default_is_filled_in_anew_each_time() -> None:
     assert first.f0 is not second.f0
 
 
+def test_a_default_is_for_a_field_that_is_missing_not_for_null() -> None:
+    inner = {
+        "type": "record",
+        "name": "I",
+        "fields": [{"name": "at", "type": [TS, "null"], "default": 2}],
+    }
+    read = reader(
+        {"name": "s", "type": ["string", "null"], "default": "x"},
+        {"name": "at", "type": [TS, "null"], "default": 1500},
+        {"name": "i", "type": inner, "default": {}},
+    )
+    missing = read(b"{}")
+    assert (missing.f0, missing.f1, missing.f2.f0) == ("x", 1_500_000, 2_000)
+    null = read(b'{"s":null,"at":null,"i":{"at":null}}')
+    assert (null.f0, null.f1, null.f2.f0) == (None, None, None)
+    assert read(b'{"i":{}}').f2.f0 == 2_000
+
+
+def test_a_field_under_its_new_name_counts_even_if_it_is_null() -> None:
+    read = reader(
+        {"name": "new", "type": ["null", "int"], "default": None, "aliases": ["old", "older"]},
+        {"name": "with", "type": ["int", "null"], "default": 7, "aliases": ["before"]},
+        {"name": "own", "type": "int", "default": 8, "aliases": ["once"]},
+    )
+    for text, expected in (
+        (b'{"new":null,"old":5}', (None, 7, 8)),
+        (b'{"old":null,"older":5}', (None, 7, 8)),
+        (b'{"older":5,"before":null,"once":1}', (5, None, 1)),
+        (b'{"with":null,"before":5,"own":null,"once":1}', (None, None, 8)),
+    ):
+        row = read(text)
+        assert (row.f0, row.f1, row.f2) == expected
+
+
 def test_any_name_may_be_a_fields() -> None:
     read = reader({"name": "class", "type": "int"}, {"name": "f0", "type": "int"})
     row = read(b'{"class":1,"f0":2}')
     assert (row.f0, row.f1) == (1, 2)
+
+
+def test_a_reason_is_short_whatever_it_cites() -> None:
+    with pytest.raises(BadRecord) as told:
+        reader("int", refuses_unknown=True)(b'{"' + b"y" * 100_000 + b'":1}')
+    assert told.value.kind == "unknown_fields"
+    assert len(told.value.reason) == 500
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("0.1", b"0.1"),
+        ("16777216", b"16777216.0"),
+        ("1e-45", b"1.4013e-45"),
+        ("3.4028235e38", b"3.4028235e38"),
+    ],
+)
+def test_a_float_is_written_with_as_few_digits_as_tell_it(text: str, written: bytes) -> None:
+    row = reader("float")(b'{"x":%s}' % text.encode())
+    assert JsonWriter(schema("float"))(row) == b'{"x":%s}' % written
+
+
+@given(st.floats(width=32))
+def test_a_float_is_read_as_it_was_written(value: float) -> None:
+    text = JsonWriter(schema("float"))(row_class(schema("float"))(value))
+    found = reader("float")(text).f0
+    assert found == value or (math.isnan(found) and math.isnan(value))
 
 
 def test_fields_that_the_schema_does_not_have() -> None:
@@ -207,11 +285,25 @@ def test_fields_that_the_schema_does_not_have() -> None:
         ("double", '"1.5"', 1.5),
         ("boolean", '"True"', True),
         ("boolean", "0", False),
+        ("double", '"-1.5e3"', -1500.0),
+        ("double", "9007199254740993", 9007199254740992.0),
+        ("double", '"-INF"', float("-inf")),
+        ("float", '"0.1"', 0.10000000149011612),
+        ("long", "9007199254740993", 9007199254740993),
+        ("long", "9007199254740993.0", 9007199254740993),
+        ("long", "9.223372036854775807e18", 2**63 - 1),
+        ("long", '"-9223372036854775808"', -(2**63)),
+        ("int", '"5.0"', 5),
+        ("boolean", '"1"', True),
         ("string", "5", "5"),
         ("string", "true", "true"),
+        ("string", "1.10", "1.10"),
+        ("string", "9007199254740993.0", "9007199254740993.0"),
+        ("string", "1e400", "1e400"),
+        (DECIMAL, '" 1.5 "', Decimal("1.50")),
     ],
 )
-def test_another_form_is_converted_where_asked(kind: str, text: str, value: object) -> None:
+def test_another_form_is_converted_where_asked(kind: object, text: str, value: object) -> None:
     found = reader(kind, coerced=["x"])(f'{{"x":{text}}}'.encode()).f0
     assert found == value
     assert type(found) is type(value)
@@ -225,9 +317,32 @@ def test_another_form_is_converted_where_asked(kind: str, text: str, value: obje
         ("long", '"five"'),
         ("boolean", "2"),
         ("boolean", '"yes"'),
+        ("boolean", "1.0"),
+        ("boolean", "null"),
+        ("boolean", "[]"),
+        ("int", '"1_000"'),
+        ("int", '"\\u0663"'),
+        ("int", "true"),
+        ("int", "null"),
+        ("long", "9223372036854775808"),
+        ("long", "1e400"),
+        ("long", "1e99999999999999999999"),
+        ("long", "5.0000000000000000000001"),
+        ("long", "1e-400"),
+        ("long", '"NaN"'),
+        ("double", '"1e400"'),
+        ("double", "1e400"),
+        ("double", '"nan"'),
+        ("double", '"infinity"'),
+        ("double", '"1_000"'),
+        ("double", "{}"),
+        ("float", '"1e39"'),
+        ("string", "[1]"),
+        ("string", "null"),
+        (DECIMAL, '"1_0"'),
     ],
 )
-def test_where_something_would_be_lost_nothing_is_converted(kind: str, text: str) -> None:
+def test_where_something_would_be_lost_nothing_is_converted(kind: object, text: str) -> None:
     with pytest.raises(BadRecord, match=r"^x: "):
         reader(kind, coerced=["x"])(f'{{"x":{text}}}'.encode())
 
@@ -351,8 +466,10 @@ def test_values_under_an_old_name(value: bytes, expected: tuple[object, ...]) ->
     ("value", "reason"),
     [
         (b'{"id2":"x"}', "key is missing"),
-        (b'{"key":null}', "key is missing"),
-        (b'{"id":"x"}', "id: expected int | null, got str"),
+        (b'{"key":null}', "key: expected int, got null"),
+        (b'{"key":null,"id":1}', "key: expected int, got null"),
+        (b'{"id":null}', "id: expected int, got null"),
+        (b'{"id":"x"}', "id: expected int, got str"),
         (b'{"id":1,"many":[{}]}', "many: at is missing"),
     ],
 )

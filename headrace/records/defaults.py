@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from headrace.records.avro_source import EXACT, Names, single
+from headrace.records.avro_source import EXACT, Names
+from headrace.records.codegen import function
+from headrace.records.floats import single
 from headrace.records.rows import attribute, row_class
 from headrace.records.times import DAY_S, FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, SECOND_US
 from headrace.schema.avro_words import is_integer
@@ -17,8 +19,9 @@ from headrace.schema.refused import SchemaRefused
 from headrace.schema.rules import short_name, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from headrace.records.rows import Value
     from headrace.schema.model import Field, Type
 
 _IN_MILLISECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
@@ -35,6 +38,13 @@ _LIMITS: Final = {
     Primitive.TIMESTAMP_MICROS: (FIRST_US, LAST_US),
     Primitive.LOCAL_TIMESTAMP_MICROS: (FIRST_US, LAST_US),
 }
+
+
+def default_of(field: Field) -> Callable[[], Value]:
+    """Return what makes the field's default, null where it has none."""
+    names = Names()
+    source = default_source(field, field.name, names)
+    return function("default", [], [f"return {source}"], names.objects)
 
 
 def default_source(field: Field, path: str, names: Names) -> str:

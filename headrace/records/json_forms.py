@@ -1,0 +1,179 @@
+"""Values that JSON may hold in more than one form: decimals, and columns that are converted.
+
+Read from the digits as they were written: a number that had been a float has lost some already.
+"""
+
+from __future__ import annotations
+
+import abc
+import decimal
+import math
+import re
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from headrace.records.floats import single
+from headrace.schema.model import Decimal, Primitive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.records.rows import Value
+    from headrace.schema.model import Type
+
+    Read: TypeAlias = Callable[[Value], Value]
+
+NOT_FINITE: Final = {
+    "NaN": math.nan,
+    "Infinity": math.inf,
+    "-Infinity": -math.inf,
+    "INF": math.inf,
+    "+INF": math.inf,
+    "-INF": -math.inf,
+}
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+", re.ASCII
+).fullmatch
+_WHOLE: Final = {Primitive.INT: 2**31, Primitive.LONG: 2**63}
+_BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
+_BLANKS: Final = " \t\n\r\f\v"
+_KINDS: Final = {type(None): "null", bool: "bool", list: "array", dict: "object"}
+
+
+class Number(str):
+    """The digits of a number that JSON holds with a point or an exponent."""
+
+    __slots__ = ()
+
+
+class Form(abc.ABC):
+    """What msgspec takes for a type whose values it leaves to `read` of a subclass."""
+
+    read: Read
+
+
+def read_form(form: type[Form], value: Value) -> Value:
+    """Return the value of a form; ValueError or TypeError says why not, and msgspec adds where."""
+    return form.read(value)
+
+
+def form_of(kind: Type, *, convertible: bool) -> type[Form] | None:
+    """Return the form that values of that type come in; None where they come in one only."""
+    read = _decimal(kind) if isinstance(kind, Decimal) else None
+    if convertible and isinstance(kind, Primitive):
+        read = _conversion(kind)
+    return None if read is None else _form(read)
+
+
+def _form(read: Read) -> type[Form]:
+    form: type[Form] = type("Form", (Form,), {"read": staticmethod(read)})
+    for kind in (bool, int, float, str, decimal.Decimal):
+        # msgspec holds what `read` returns against the type.
+        form.register(kind)
+    return form
+
+
+def _decimal(kind: Decimal) -> Read:
+    step = decimal.Decimal(1).scaleb(-kind.scale)
+    # Spark and Avro know no negative zero.
+    zero = decimal.Decimal(0).scaleb(-kind.scale)
+    traps = [decimal.Inexact, decimal.InvalidOperation]
+    context = decimal.Context(prec=kind.precision, traps=traps)
+
+    def read(value: Value) -> decimal.Decimal:
+        digits = _digits(value, "decimal")
+        try:
+            return decimal.Decimal(digits).quantize(step, context=context) or zero
+        except decimal.DecimalException:
+            raise ValueError(f"no decimal({kind.precision}, {kind.scale}): {digits[:40]}") from None
+
+    return read
+
+
+def _conversion(kind: Primitive) -> Read | None:
+    """Return what converts another form of a value where nothing is lost."""
+    match kind:
+        case Primitive.BOOLEAN:
+            return _to_boolean
+        case Primitive.INT | Primitive.LONG:
+            return _whole(kind)
+        case Primitive.FLOAT:
+            return _to_float
+        case Primitive.DOUBLE:
+            return _to_double
+        case Primitive.STRING | Primitive.UUID:
+            return _to_text
+        case _:
+            return None
+
+
+def _digits(value: Value, wanted: str) -> str:
+    """Return the text of a number that came as one, or as a text of it."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise TypeError(_other(value, wanted))
+    digits = value.strip(_BLANKS)
+    if _NUMBER(digits) is None:
+        raise ValueError(f"no number: {value[:40]}")
+    return digits
+
+
+def _whole(kind: Primitive) -> Read:
+    beyond = _WHOLE[kind]
+
+    def read(value: Value) -> int:
+        digits = _digits(value, kind.value)
+        try:
+            number = decimal.Decimal(digits)
+            is_whole = number == number.to_integral_value()
+        except decimal.InvalidOperation:
+            # An exponent of more than eighteen digits.
+            is_whole = False
+        if not is_whole:
+            raise ValueError(f"no whole number: {digits[:40]}")
+        if not -beyond <= number < beyond:
+            raise ValueError(f"too large a number: {digits[:40]}")
+        return int(number)
+
+    return read
+
+
+def _to_double(value: Value) -> float:
+    if value.__class__ is str and value in NOT_FINITE:
+        return NOT_FINITE[value]
+    digits = _digits(value, "double")
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"too large a number: {digits[:40]}")
+    return number
+
+
+def _to_float(value: Value) -> float:
+    number = _to_double(value)
+    try:
+        return single(number)
+    except OverflowError:
+        raise ValueError(f"no float: {number}") from None
+
+
+def _to_boolean(value: Value) -> bool:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, int | str):
+        raise TypeError(_other(value, "bool"))
+    found = _BOOLEANS.get(str(value).strip(_BLANKS).lower())
+    if found is None:
+        raise ValueError(f"no boolean: {str(value)[:40]}")
+    return found
+
+
+def _to_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, int | str):
+        raise TypeError(_other(value, "str"))
+    return str(value)
+
+
+def _other(value: Value, wanted: str) -> str:
+    return f"expected {wanted}, got {_KINDS[type(value)]}"
