@@ -4,7 +4,7 @@ BIN := .venv/bin
 CODE := headrace router lake_writer backfill stream_app tests tools benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test faults lint format bench schemas lock clean
+.PHONY: help setup demo test faults fuzz lint format bench schemas lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -20,6 +20,10 @@ test: setup lint ## Lint, types and all tests
 
 faults: setup ## All fault runs, and every long run that `make test` leaves out
 	@$(BIN)/pytest tests/faults tests/integration tests/end_to_end -m "long or not long"
+
+fuzz: setup ## Look for inputs that break a decoder; FUZZ="json --seconds 600" for one of them
+	@$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/fuzz.txt
+	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
 lint: setup ## ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff check $(CODE)

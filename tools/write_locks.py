@@ -17,6 +17,8 @@ LOCK_FLAGS += ["--no-annotate", "--no-emit-index-url", "--quiet", "--upgrade"]
 LOCK_FILES = {
     "requirements/uv.txt": ["requirements/uv.in"],
     "requirements/build.txt": ["requirements/build.in"],
+    # Only `make fuzz` installs it: coverage-guided fuzzing has no wheel for some machines.
+    "requirements/fuzz.txt": ["requirements/fuzz.in"],
     "requirements/lock.txt": ["pyproject.toml", "--group", "dev"],
 }
 
