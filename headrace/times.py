@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from headrace.errors import UsageError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 DAY_US = timedelta(days=1) // MICROSECOND
+EPOCH_ORDINAL = EPOCH.toordinal()
+# The years that every reader knows, Python and SQL among them: 0001 to 9999.
+FIRST_DAY = date.min.toordinal() - EPOCH_ORDINAL
+LAST_DAY = date.max.toordinal() - EPOCH_ORDINAL
+FIRST_US = FIRST_DAY * DAY_US
+LAST_US = (LAST_DAY + 1) * DAY_US - 1
 YEARS_OF_CYCLE = 400
 CYCLE_US = 146_097 * DAY_US
 CYCLE_START_US = (datetime(2000, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND

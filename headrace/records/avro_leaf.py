@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.records.avro_foreign import kind_of
 from headrace.records.avro_source import pass_over, pass_over_counted, read_long
-from headrace.records.times import DAY_S, FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, SECOND_US
+from headrace.records.times import DAY_S, SECOND_US
 from headrace.schema.avro_words import LOGICAL
 from headrace.schema.model import Decimal, Fixed, Primitive
 from headrace.schema.rules import short_name
+from headrace.times import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

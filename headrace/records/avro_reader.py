@@ -9,7 +9,6 @@ from uuid import UUID
 from headrace.records.avro_foreign import SchemaUnreadable, parse
 from headrace.records.avro_leaf import Incompatible
 from headrace.records.avro_resolve import Resolver
-from headrace.records.defaults import check_defaults
 from headrace.records.framing import ID_END, VALUE_HEADER, framed, in_headers
 from headrace.records.rows import BadRecord
 from headrace.registry.client import UnknownSchema, UnusableSchema
@@ -36,8 +35,6 @@ class AvroReader:
         self._registry = registry
         self._readers: dict[int | UUID, Callable[..., Any]] = {}
         self._by_prefix: dict[bytes, Callable[..., Any]] = {}
-        # A default that is no value of its field is told at once, not by the record that needs it.
-        check_defaults(schema)
 
     def __call__(self, value: bytes | None, headers: Headers | None) -> Row:
         """Return the record."""

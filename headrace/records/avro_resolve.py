@@ -142,7 +142,7 @@ class Resolver:
     def _default(self, field: Field, path: str) -> str:
         if field.default is None:
             raise Incompatible(f"{path} is not in it, and has no default in the stream's schema")
-        return default_source(field, path, self._names)
+        return default_source(field, self._names)
 
     def _enumeration(
         self, body: Body, writer: Symbols, reader: Enumeration, target: str, path: str

@@ -11,8 +11,8 @@ import decimal
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
+from headrace.floats import single
 from headrace.records.codegen import function
-from headrace.records.floats import single
 from headrace.records.rows import BadRecord
 
 if TYPE_CHECKING:

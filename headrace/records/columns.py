@@ -20,8 +20,8 @@ from headrace.records.decoding import decoding, region_of
 from headrace.records.hygiene import Broken, never_null
 from headrace.records.kept import Kept
 from headrace.records.rows import row_class
-from headrace.records.times import FIRST_DAY, LAST_DAY
 from headrace.records.unfollowed import unfollowed_in, with_unfollowed
+from headrace.times import FIRST_DAY, LAST_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -11,7 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from headrace.records.floats import single
+from headrace.floats import single
 from headrace.schema.model import Decimal, Primitive
 
 if TYPE_CHECKING:

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import UNSET
 
+from headrace.floats import single
 from headrace.records.codegen import function
 from headrace.records.defaults import default_of
-from headrace.records.floats import single
 from headrace.records.json_forms import NOT_FINITE
 from headrace.records.json_wire import may_be_absent, may_be_unset, old_names
 from headrace.records.rows import BadRecord, Row, Value, attribute
 from headrace.records.times import (
-    FIRST_DAY,
-    LAST_DAY,
     date_of,
     in_our_years,
     instant_of,
@@ -23,6 +21,7 @@ from headrace.records.times import (
     wall_clock_of,
 )
 from headrace.schema.model import Array, Fixed, Map, Primitive, Record
+from headrace.times import FIRST_DAY, LAST_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from headrace.records.floats import shortest
+from headrace.floats import shortest
 from headrace.records.rows import Row, Value, attribute, row_class
 from headrace.records.times import date_text, instant_text, wall_clock_text
 from headrace.schema.model import Array, Map, Primitive, Record

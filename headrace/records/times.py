@@ -6,23 +6,16 @@ A text as computers write it is read by the standard library, all others by our 
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Final
 
 from headrace.records.rows import BadRecord
+from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_US, LAST_US, MICROSECOND
 
 SECOND_US: Final = 1_000_000
 DAY_S: Final = 86_400
-EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
-# The years that every reader knows, Python and SQL among them: 0001 to 9999.
-FIRST_DAY: Final = 1 - EPOCH_ORDINAL
-LAST_DAY: Final = date.max.toordinal() - EPOCH_ORDINAL
-FIRST_US: Final = FIRST_DAY * DAY_S * SECOND_US
-LAST_US: Final = (LAST_DAY + 1) * DAY_S * SECOND_US - 1
 MOST_REMEMBERED: Final = 200_000
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 # What `fromisoformat` takes in any version of Python, and means by it what we do.
 _PLAIN = re.compile(
     r"\d{4}-\d\d-\d\d[T ](?!24)\d\d:\d\d:\d\d(?:\.\d{1,9}+)?+"
@@ -57,7 +50,7 @@ def plain_instant(text: str) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    micros = (moment - _EPOCH) // _MICROSECOND
+    micros = (moment - EPOCH) // MICROSECOND
     # At the ends of our calendar a zone's offset decides.
     return micros if FIRST_US <= micros <= LAST_US else None
 
@@ -114,7 +107,7 @@ def _read(text: str) -> tuple[int, str]:
     day = _DATE.match(trimmed)
     if day is None:
         raise BadRecord(f"no timestamp: {text[:40]}")
-    micros = _day(day, text) * DAY_S * SECOND_US
+    micros = _day(day, text) * DAY_US
     if day.end() == len(trimmed):
         return micros, ""
     clock = _CLOCK.match(trimmed, day.end())

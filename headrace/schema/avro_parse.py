@@ -184,6 +184,7 @@ class Parser:
             self._problem(f"{prefix}{index}", "a field is an object with a `name` and a `type`")
             return Field(f"refused_{index}", _PLACEHOLDER, nullable=True)
         at = f"{prefix}{name}"
+        before = len(self.problems)
         if "type" in obj:
             slot = self._slot(obj["type"], at, namespace)
         else:
@@ -193,7 +194,10 @@ class Parser:
             slot.type,
             slot.nullable,
             doc=text(obj.get("doc")),
-            default=json.dumps(obj["default"]) if "default" in obj else None,
+            # What stands in for a refused type has no default of its own.
+            default=json.dumps(obj["default"])
+            if "default" in obj and len(self.problems) == before
+            else None,
             aliases=self._aliases(obj, at),
             null_last=slot.null_last,
         )

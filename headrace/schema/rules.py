@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from headrace.schema.defaults import problem_of
 from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Record
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ _NAME_RULE = "a name has letters, digits and _, and no digit first"
 def problems_of(record: Record) -> list[str]:
     """Return every broken rule as `path: reason`, in the order of the fields."""
     named: dict[str, Type] = {}
-    return [
-        f"{path}: {reason}"
-        for path, node in walk(short_name(record.name), record)
-        for reason in (*_of_node(node), *_of_names(node, named))
-    ]
+    problems: list[str] = []
+    for path, node in walk(short_name(record.name), record):
+        problems += [f"{path}: {reason}" for reason in (*_of_node(node), *_of_names(node, named))]
+        problems += _of_defaults(path, node)
+    return problems
 
 
 def walk(path: str, node: Type) -> Iterator[tuple[str, Type]]:
@@ -95,6 +96,13 @@ def _of_record(record: Record) -> Iterator[str]:
             yield f"the field {first} is there twice"
         else:
             yield f"the fields {first} and {field.name} differ only in case, which Spark folds"
+
+
+def _of_defaults(path: str, node: Type) -> Iterator[str]:
+    for field in node.fields if isinstance(node, Record) else ():
+        problem = problem_of(field)
+        if problem is not None:
+            yield f"{path}.{field.name}: {problem}"
 
 
 def _of_enumeration(enumeration: Enumeration) -> Iterator[str]:

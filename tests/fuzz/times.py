@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.records.rows import BadRecord
 from headrace.records.times import (
-    DAY_S,
-    FIRST_DAY,
-    LAST_DAY,
-    SECOND_US,
     date_of,
     date_text,
     in_our_years,
@@ -19,6 +15,7 @@ from headrace.records.times import (
     wall_clock_of,
     wall_clock_text,
 )
+from headrace.times import DAY_US, FIRST_DAY, LAST_DAY
 from tests.fuzz.target import Target, check_reason
 
 if TYPE_CHECKING:
@@ -41,7 +38,7 @@ def _run(value: bytes) -> None:
         assert FIRST_DAY <= day <= LAST_DAY
         assert date_of(date_text(day)) == day
     of_day = _read(time_of_day_of, text)
-    assert of_day is None or 0 <= of_day < DAY_S * SECOND_US
+    assert of_day is None or 0 <= of_day < DAY_US
 
 
 def _read(read: Callable[[str], int], text: str) -> int | None:

@@ -266,6 +266,25 @@ def test_a_stream_with_every_key_is_sound(files: Files) -> None:
     assert loaded.sink_schemas == {}
 
 
+@pytest.mark.parametrize("source", ["format: json", "format: avro, registry: {url: 'http://r'}"])
+def test_a_default_that_does_not_fit_its_type_is_told_before_any_record(
+    files: Files, source: str
+) -> None:
+    write(files)
+    event = json.loads(EVENT)
+    event["fields"][3]["default"] = "oops"
+    files.write("schemas/events.avsc", json.dumps(event))
+    text = (files.root / "streams/events.yaml").read_text(encoding="utf-8")
+    files.write("streams/events.yaml", text.replace("format: json", source, 1))
+    assert files.problems() == [
+        (
+            f"streams/events.yaml:3:{67 + len(source)}: "
+            'schema "schemas/events.avsc" cannot be used: Event.position_ms: '
+            'its default "oops" is no value of its type'
+        )
+    ]
+
+
 def test_the_schema_that_an_output_names_is_loaded(files: Files) -> None:
     sink = KAFKA.replace("json", "avro, schema: schemas/events.avsc, registry: {url: 'http://r'}")
     write(files, sink)

@@ -15,7 +15,6 @@ from headrace.records.avro_source import MOST_EMPTY_ITEMS
 from headrace.records.framing import VALUE_HEADER
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import parse_avro
-from headrace.schema.refused import SchemaRefused
 from tests.unit.records.avro_values import framed, read_with, reader_of, written
 
 if TYPE_CHECKING:
@@ -257,40 +256,6 @@ def test_a_type_within_itself_is_passed_over_as_deep_as_can_be(
     assert read_with(registry_server, writer, parse_avro(of("long")), nested(50)).f0 == 7
     deep = refusal(registry_server, writer, nested(1_000_000), of("long"))
     assert deep == "it holds records in records, deeper than can be read"
-
-
-@pytest.mark.parametrize(
-    ("kind", "default"),
-    [
-        ("long", "seven"),
-        ("int", 2**31),
-        ("long", True),
-        ("string", 7),
-        ("bytes", "\u0100"),
-        (SYMBOLS, "c"),
-        ({"type": "fixed", "name": "F", "size": 2}, "abc"),
-        ({"type": "array", "items": "long"}, [None]),
-        (logical("bytes", "decimal", precision=1, scale=0), "\u000a"),
-        (logical("bytes", "decimal", precision=1, scale=0), ""),
-        (
-            {
-                **logical("fixed", "decimal", precision=2, scale=0),
-                "name": "D",
-                "size": 2,
-            },
-            "\u0001",
-        ),
-        (logical("int", "time-millis"), -1),
-        (logical("long", "timestamp-micros"), 2**62),
-    ],
-)
-def test_a_default_that_is_no_value_is_told_before_any_record(
-    registry_server: RegistryServer, kind: object, default: object
-) -> None:
-    inner = of(kind, name="Inner")
-    inner["fields"][0]["default"] = default
-    with pytest.raises(SchemaRefused, match=r"E.x.x: its default .* is no value of its type"):
-        reader_of(registry_server, parse_avro(of(inner)))
 
 
 def test_the_least_size_of_a_type_is_looked_for_once() -> None:
