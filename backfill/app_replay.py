@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -32,6 +31,7 @@ from backfill.request import (
 from backfill.results.publish import publish
 from backfill.streams import Replay
 from backfill.used import used_of
+from backfill.watermarks import require_known, watermarks_of
 from headrace import state_files
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
@@ -118,7 +118,9 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
         return state.plan()
     state.refuse_existing()
     uses = used_by(run.app, run.workspace, spark, request.time_column)
-    plan = plan_of(run.workspace, request, conditions_of(uses))
+    marks = watermarks_of(run.app, tables_of(run.app))
+    plan = plan_of(run.workspace, request, conditions_of(uses), marks)
+    require_known(plan)
     if request.close_windows:
         plan = plan.closing()
     state.begin(plan, record_of_app(run.app, run.run_id, plan, request))
@@ -137,10 +139,8 @@ def _started(
         ahead=bounds_of(app),
         until=until,
     )
-    # In a replay a record may come by the threshold later than it came live.
-    widened = timedelta(microseconds=plan.threshold_us)
     frames = {name: streams[table] for name, table in tables.items()}
-    marked = with_watermarks(app, frames, widened)
+    marked = with_watermarks(app, frames, plan.widening())
     checkpoint, record = state.checkpoint, state.record()
     marked |= lookups_of_a_replay(
         spark, app, run.workspace, checkpoint, state.plan_file, plan.lookups

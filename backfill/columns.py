@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from backfill.event_spans import NO_EVENTS
 from headrace.contract import METADATA
+
+if TYPE_CHECKING:
+    from backfill.event_spans import Span
 
 
 def times_of(batch: pa.RecordBatch, column: str) -> pa.Int64Array:
@@ -15,6 +21,13 @@ def times_of(batch: pa.RecordBatch, column: str) -> pa.Int64Array:
     for field in inside_it:
         times = pc.struct_field(times, field)
     return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+
+
+def span_of(times: pa.Int64Array) -> Span:
+    """Return the least and the greatest of some times."""
+    found = pc.min_max(times)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    return NO_EVENTS if low is None or high is None else (low, high)
 
 
 def regions_of(batch: pa.RecordBatch) -> pa.StringArray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from backfill.asked import Asked, require_watermarks, target_of, understood
+from backfill.asked import Asked, require_watermarks, tables_of, target_of, understood
 from backfill.jsonl import JsonlFolder
 from backfill.narrowing import conditions_of, narrowed, used_by
 from backfill.pace import Pace, parse_rate
@@ -18,6 +18,7 @@ from backfill.progress import follow
 from backfill.request import Run, delivery, held_by, new_run_id, plan_of, state_of
 from backfill.runs import runs_of
 from backfill.speeds import app_kind, remember
+from backfill.watermarks import watermarks_of
 from headrace.config.load import load_app
 from headrace.errors import UsageError
 from headrace.locks import AlreadyHeld, hold
@@ -122,7 +123,8 @@ def planned(
 
     with session(workspace, f"plan-{app.config.name}") as spark:
         uses = used_by(app, workspace, spark, request.time_column)
-    made = plan_of(workspace, request, conditions_of(uses))
+    marks = watermarks_of(app, tables_of(app))
+    made = plan_of(workspace, request, conditions_of(uses), marks)
     return made, list(narrowed(made, workspace, uses))
 
 

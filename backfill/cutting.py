@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from backfill.event_spans import both_spans
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from backfill.event_spans import Spans
     from backfill.units import RowGroup, Unit
 
 # A step is filled up to this part of the threshold by slices of wide row groups, however the
@@ -33,6 +36,7 @@ class Cell:
     min_ts_us: int
     max_ts_us: int
     rows: int
+    events: Spans = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ def row_group_of(unit: Unit, group: RowGroup) -> Unit:
         size_bytes=group.size_bytes,
         row_groups=(group.index, group.index + 1),
         partly=group.partly,
+        events=group.events,
     )
 
 
@@ -88,6 +93,7 @@ def slices_of_row_group(
             window_us=grid.window_us(cell.number),
             # Counted row by row, the period's alone.
             partly=False,
+            events=cell.events,
         )
         for cell in sorted(cells, key=lambda cell: cell.number)
     ]
@@ -148,6 +154,7 @@ def _both(one: Unit, other: Unit) -> Unit:
         max_ts_us=max(one.max_ts_us, other.max_ts_us),
         rows=one.rows + other.rows,
         partly=one.partly or other.partly,
+        events=both_spans(one.events, other.events),
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from backfill.cutting import at_times
 from backfill.plan import Order, Plan, planned_source
 from backfill.planner import Limits, Step, bounded, unordered
 from backfill.strict import strict
+from backfill.widening import given, widened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from backfill.source import LakeSource
     from backfill.strict import Stretch
     from backfill.units import Unit
+    from backfill.widening import Timed, Watermark
 
+T = TypeVar("T")
 STEP_LIMITS = Limits(max_rows=2_000_000, max_bytes=512 * 2**20)
 FILES_AT_ONCE = 4
 
@@ -33,10 +36,13 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
     *,
     limits: Limits = STEP_LIMITS,
     ends_us: Sequence[int] = (),
+    watermarks: Sequence[Watermark] = (),
+    widen_by_us: int | None = None,
 ) -> Plan:
     """Plan a replay of all sources together; every source is listed at its pinned snapshot.
 
-    In bounded order no step goes on beyond one of those times.
+    In bounded order no step goes on beyond one of those times. Watermarks are widened as the steps
+    ask, or by as much as is given.
     """
     found = {source.name: source.files() for source in sources}
     files = {name: one.units for name, one in found.items()}
@@ -44,8 +50,10 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
         name: max((unit.width_us for unit in found), default=0) for name, found in files.items()
     }
     units = files
+    arrived: Mapping[str, Sequence[Timed]] = files
     if order == "strict":
-        steps = _strict(sources, files, threshold_us, limits)
+        stretches = _stretches(sources, files, threshold_us)
+        arrived, steps = stretches, list(strict(_all(stretches), threshold_us, limits))
         units = _units_of(steps, sources)
     elif order == "any":
         steps = list(unordered(_all(files), limits))
@@ -54,6 +62,7 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
             source.name: _narrowed(source, files[source.name], threshold_us) for source in sources
         }
         widest = {name: widest_us for name, (_, widest_us) in cut.items()}
+        arrived = {name: found for name, (found, _) in cut.items()}
         pieces = at_times((unit for found, _ in cut.values() for unit in found), ends_us)
         steps = list(bounded(pieces, threshold_us, limits, ends_us))
         units = _units_of(steps, sources)
@@ -68,12 +77,30 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
         for source in sources
         for name in [source.name]
     )
-    time_column = sources[0].time_column
-    return Plan(period, tuple(regions), order, threshold_us, planned, tuple(steps), time_column)
+    marked = (
+        widened(watermarks, steps, arrived)
+        if widen_by_us is None
+        else given(watermarks, widen_by_us)
+    )
+    return Plan(
+        period,
+        tuple(regions),
+        order,
+        threshold_us,
+        planned,
+        tuple(_without_events(step) for step in steps) if watermarks else tuple(steps),
+        sources[0].time_column,
+        watermarks=marked,
+    )
 
 
-def _all(units: Mapping[str, Sequence[Unit]]) -> list[Unit]:
-    return [unit for found in units.values() for unit in found]
+def _without_events(step: Step) -> Step:
+    """Return a step without what only the watermarks were planned by: a plan may be large."""
+    return replace(step, units=tuple(replace(unit, events=()) for unit in step.units))
+
+
+def _all(found: Mapping[str, Sequence[T]]) -> list[T]:
+    return [one for held in found.values() for one in held]
 
 
 def _narrowed(
@@ -90,20 +117,17 @@ def _narrowed(
     return units, widest_us
 
 
-def _strict(
-    sources: Sequence[LakeSource],
-    files: dict[str, list[Unit]],
-    threshold_us: int,
-    limits: Limits,
-) -> list[Step]:
-    """Look up which offsets are where: in this order, time alone does not say."""
-    stretches: list[Stretch] = []
+def _stretches(
+    sources: Sequence[LakeSource], files: dict[str, list[Unit]], threshold_us: int
+) -> dict[str, list[Stretch]]:
+    """Look up which offsets are where: in strict order, time alone does not say."""
+    found: dict[str, list[Stretch]] = {}
     for source in sources:
         with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
             look_up = partial(source.stretches, threshold_us=threshold_us)
             read = pool.map(look_up, files[source.name])
-            stretches += [stretch for found in read for stretch in found]
-    return list(strict(stretches, threshold_us, limits))
+            found[source.name] = [stretch for stretches in read for stretch in stretches]
+    return found
 
 
 def _units_of(steps: Sequence[Step], sources: Sequence[LakeSource]) -> dict[str, list[Unit]]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.columns import times_of
+from backfill.columns import span_of, times_of
+from backfill.event_spans import NO_EVENTS, all_spans
 from backfill.units import RowGroup
 from headrace.errors import Terminal
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pyarrow.parquet as pq
+
+    from backfill.event_spans import Span
 
 FIELD_ID = b"PARQUET:field_id"
 
@@ -67,6 +70,35 @@ def scanned_row_groups(
             group = file.metadata.row_group(index)
             found.append(RowGroup(index, low, high, group.num_rows, _size(group)))
     return found
+
+
+def event_span(file: pq.ParquetFile, index: int, field_id: int) -> Span | None:
+    """Return the bounds of a column in a row group; None where it has values and no bounds."""
+    if not any((field.metadata or {}).get(FIELD_ID) for field in file.schema_arrow):
+        return None
+    name = column_path(file.schema_arrow, field_id)
+    leaves = [file.schema.column(number).path for number in range(len(file.schema))]
+    if name is None or name not in leaves:
+        # Written before the column was added.
+        return NO_EVENTS
+    group = file.metadata.row_group(index)
+    statistics = group.column(leaves.index(name)).statistics
+    if statistics is None:
+        return None
+    if statistics.has_min_max:
+        return _micros(statistics.min), _micros(statistics.max)
+    is_empty = statistics.has_null_count and statistics.null_count == group.num_rows
+    return NO_EVENTS if is_empty else None
+
+
+def scanned_event_span(file: pq.ParquetFile, index: int, field_id: int) -> Span | None:
+    """Return the bounds as `event_span` does; where there are none the times are read."""
+    span = event_span(file, index, field_id)
+    name = column_path(file.schema_arrow, field_id)
+    if span is not None or name is None:
+        return span
+    batches = file.iter_batches(row_groups=[index], columns=[name])
+    return all_spans(((span_of(times_of(batch, name)),) for batch in batches), 1)[0]
 
 
 def bytes_by_column(metadata: pq.FileMetaData) -> dict[str, int]:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table import Table
 
+    from backfill.event_spans import Spans
     from headrace.iceberg.manifest_scan import Entry
 
 # So many are on their way at once: a store far away takes its time for each.
 FETCHED_AHEAD = 8
+TIME_BYTES = 8
 
 
 Pair: TypeAlias = "tuple[bytes | None, bytes | None]"
@@ -36,7 +38,8 @@ Pair: TypeAlias = "tuple[bytes | None, bytes | None]"
 class Listed(NamedTuple):
     """A data file; its bounds are None where its writer kept none.
 
-    `others` are the bounds of the columns that conditions are on.
+    `others` are the bounds of the columns that conditions are on, and of those that watermarks go
+    by; `events` are the latter where they were read from the footer.
     """
 
     path: str
@@ -45,6 +48,7 @@ class Listed(NamedTuple):
     min_ts_us: int | None
     max_ts_us: int | None
     others: tuple[Pair, ...] = ()
+    events: Spans | None = None
 
 
 def has_deletes(manifests: Iterable[ManifestFile]) -> bool:
@@ -114,5 +118,10 @@ def _listed(entry: Entry) -> Listed:
 
 
 def time_bound(value: bytes | None) -> int | None:
-    """Return a bound on a time in microseconds, as Iceberg keeps it: eight bytes."""
-    return None if value is None else int.from_bytes(value, "little", signed=True)
+    """Return a bound on a time in microseconds, as Iceberg keeps it: eight bytes.
+
+    Of a column that was a date once there may be four, of days: the footer knows it better.
+    """
+    if value is None or len(value) != TIME_BYTES:
+        return None
+    return int.from_bytes(value, "little", signed=True)

@@ -6,7 +6,6 @@ built once over tables that nobody reads, before anything is planned.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from backfill.iceberg_bounds import kind_of
@@ -81,7 +80,7 @@ def _look(
         schemas[source.identifier] = columns
         reader = spark.readStream.format(NAME).schema(spark_schema(columns, table.properties))
         frames[name] = reader.option("table", source.identifier).load()
-    marked = with_watermarks(app, frames, timedelta(0))
+    marked = with_watermarks(app, frames, {})
     marked |= lookups_to_look_at(spark, app, workspace)
     uses = used_of(result_of(app, Sources(spark, marked), workspace.root))
     return {

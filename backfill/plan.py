@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -12,6 +13,9 @@ from backfill.conditions import Condition  # noqa: TC001 - a kept plan is read b
 from backfill.lookups.planned import PlannedLookup  # noqa: TC001 - a kept plan is read by its types
 from backfill.period import Period  # noqa: TC001 - a kept plan is read by its types
 from backfill.planner import Step
+from backfill.widening import (  # a kept plan is read by its types
+    PlannedWatermark,  # noqa: TC001
+)
 from headrace import state_files
 from headrace.contract import INGESTION_TS
 
@@ -74,6 +78,7 @@ class Plan:
     steps: tuple[Step, ...]
     time_column: str = INGESTION_TS
     lookups: tuple[PlannedLookup, ...] = ()
+    watermarks: tuple[PlannedWatermark, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -99,6 +104,12 @@ class Plan:
     def steps_with_records(self) -> int:
         """How many steps there are before that one."""
         return len(self.steps) - self.closes
+
+    def widening(self) -> dict[str, timedelta]:
+        """Return by how much the watermark of each source is wider than live."""
+        return {
+            one.source: timedelta(microseconds=one.widened_by_us or 0) for one in self.watermarks
+        }
 
     def closing(self) -> Plan:
         """Return the plan with such a step at its end; of nothing there is nothing to close."""

@@ -17,6 +17,8 @@ from backfill.planner import Limits
 from backfill.replay import Delivery
 from backfill.source import LakeSource
 from backfill.state import RunRecord, RunState
+from backfill.watermarks import resolved
+from backfill.widening import given
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
 from headrace.locks import hold
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from backfill.plan import Order, Plan
     from backfill.replay import Target
     from backfill.value_formats import ValueFormat
+    from backfill.widening import Watermark
     from headrace.config.lookups import Lookup
     from headrace.config.workspace import Workspace
 
@@ -57,6 +60,8 @@ class Request:
     stage: bool = False
     close_windows: bool = False
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
+    # Of an application: by how much its watermarks are widened; by default as the steps ask.
+    widen_by_us: int | None = None
 
     @property
     def limits(self) -> Limits:
@@ -105,9 +110,11 @@ def plan_of(
     workspace: Workspace,
     request: Request,
     conditions: Mapping[str, Sequence[Condition]] | None = None,
+    watermarks: Sequence[Watermark] = (),
 ) -> Plan:
     """Plan a replay, and do nothing else; of a table with conditions only rows that meet them."""
     asked = conditions or {}
+    marked = resolved(workspace, watermarks, request.time_column)
     looked_up = histories(workspace, request.lookups)
     sources = [
         LakeSource(
@@ -118,6 +125,7 @@ def plan_of(
             time_column=request.time_column,
             scan=request.scan,
             conditions=asked.get(name, ()),
+            events=marked.events(name),
         )
         for name in dict.fromkeys(request.tables)
     ]
@@ -129,12 +137,23 @@ def plan_of(
         request.threshold_us,
         limits=request.limits,
         ends_us=ends_of_steps(looked_up, request.period, request.order),
+        watermarks=marked.known,
+        widen_by_us=request.widen_by_us,
+    )
+    unknown = (
+        marked.unknown
+        if request.widen_by_us is None
+        else given(marked.unknown, request.widen_by_us)
     )
     for source, held in zip(sources, plan.sources, strict=True):
         if not held.files + held.files_skipped and (span := source.whole_span_us()) is not None:
             its_rows = " to ".join(map(format_time_us, span))
             log.warning("no rows in the period", table=source.name, it_has=its_rows)
-    return replace(plan, lookups=planned(looked_up, plan.steps))
+    return replace(
+        plan,
+        lookups=planned(looked_up, plan.steps),
+        watermarks=(*plan.watermarks, *unknown),
+    )
 
 
 def sources_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyiceberg.expressions import AlwaysTrue
@@ -10,8 +11,9 @@ from pyiceberg.manifest import ManifestContent
 from pyiceberg.types import TimestampType, TimestamptzType
 
 from backfill.cutting import Grid, fine_grid, row_group_of, slices_of_row_group
+from backfill.event_spans import all_spans
 from backfill.footer import NoBounds, bytes_by_column
-from backfill.gridding import cells, stretches
+from backfill.gridding import NO_COLUMNS, cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
 from backfill.listing import Listed, has_deletes, listed, time_bound
 from backfill.selection import always_read, seen_by_applications, selected
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask, Table
 
     from backfill.conditions import Condition
+    from backfill.event_spans import EventColumns, Spans
     from backfill.lanes import LaneFilter
     from backfill.period import Period
     from backfill.strict import Stretch
@@ -70,6 +73,7 @@ class LakeSource:
         conditions: Sequence[Condition] = (),
         thin: bool = False,
         as_stored: bool = True,
+        events: EventColumns = NO_COLUMNS,
     ) -> None:
         self.name = name
         self.conditions = tuple(conditions)
@@ -87,6 +91,8 @@ class LakeSource:
         self._schema: Schema = self.table.schema()
         self._field_id = self._time_field()
         self._require(REGION if regions else time_column)
+        self._events = events
+        self._event_ids = [self._schema.find_field(one).field_id for one in events.names]
         self._period = period
         self._reader = TableReader(
             name,
@@ -97,6 +103,7 @@ class LakeSource:
             time_column,
             scan=scan,
             conditions=self.conditions,
+            event_ids=self._event_ids,
         )
         goes_by = [time_column, *([REGION] if regions else [])] if thin else None
         self.columns = (
@@ -115,7 +122,8 @@ class LakeSource:
         snapshot = None if self.snapshot_id is None else self.table.snapshot_by_id(self.snapshot_id)
         if snapshot is None:
             return Found([], 0, 0)
-        others = field_ids(self._schema, self.conditions)
+        of_conditions = field_ids(self._schema, self.conditions)
+        others = [*of_conditions, *self._event_ids]
         manifests = snapshot.manifests(self.table.io)
         if has_deletes(manifests) or self._reader.regions:
             # What is deleted where, and which partition is which region, Iceberg itself knows.
@@ -132,7 +140,8 @@ class LakeSource:
         for one in self._bounded(found):
             unit = self._period.clip(self._unit(one, has_deletes=one.path in deleted))
             if unit is not None:
-                may_match = file_may_match(self._schema, self.conditions, one.others)
+                bounds = one.others[: len(of_conditions)]
+                may_match = file_may_match(self._schema, self.conditions, bounds)
                 (kept if may_match else skipped).append(unit)
         return Found(kept, len(skipped), sum(unit.rows for unit in skipped))
 
@@ -158,24 +167,25 @@ class LakeSource:
 
     def cut(self, file: Unit, threshold_us: int) -> tuple[list[Unit], int]:
         """Cut a file that spans more time than the threshold; returns its widest row group too."""
-        origin_us = self._period.start_us
+        origin_us, events = self._period.start_us, self._events
         units: list[Unit] = []
         widest_us = 0
-        for group, batches in self._reader.groups(file, self._field_id, (self.time_column,)):
+        columns = tuple(dict.fromkeys((self.time_column, *events.names)))
+        for group, batches in self._reader.groups(file, self._field_id, columns):
             if group is None:
                 grid = fine_grid(origin_us, threshold_us, file.width_us)
                 whole = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
-                slices = slices_of_row_group(
-                    file, whole, cells(batches(), grid, self.time_column), grid
-                )
+                held = cells(batches(), grid, self.time_column, events)
+                slices = slices_of_row_group(file, whole, held, grid)
                 return [unit.without_row_groups() for unit in slices], file.width_us
             widest_us = max(widest_us, group.width_us)
             if group.width_us > threshold_us:
                 grid = fine_grid(origin_us, threshold_us, group.width_us)
-                found = cells(batches(), grid, self.time_column)
+                found = cells(batches(), grid, self.time_column, events)
                 units += slices_of_row_group(file, group, found, grid)
             else:
-                units.append(row_group_of(file, group))
+                kept = events.kept(group.events, (group.min_ts_us, group.max_ts_us))
+                units.append(row_group_of(file, replace(group, events=kept)))
         return units, widest_us
 
     def stretches(self, file: Unit, threshold_us: int) -> list[Stretch]:
@@ -184,10 +194,11 @@ class LakeSource:
         columns = self.time_column, TOPIC, PARTITION, OFFSET
         for column in columns:
             self._require(column)
+        read = tuple(dict.fromkeys((*columns, *self._events.names)))
         return [
             stretch
-            for group, batches in self._reader.groups(file, self._field_id, columns)
-            for stretch in stretches(file, group, batches(), grid, self.time_column)
+            for group, batches in self._reader.groups(file, self._field_id, read)
+            for stretch in stretches(file, group, batches(), grid, self.time_column, self._events)
         ]
 
     def rows(
@@ -228,15 +239,26 @@ class LakeSource:
     def _bounded(self, found: Sequence[Listed]) -> Iterator[Listed]:
         """Yield files with their bounds, from their footers where the manifest has none."""
         with_rows = [one for one in found if one.rows]
-        missing = [one for one in with_rows if one.min_ts_us is None or one.max_ts_us is None]
+        missing = [one for one in with_rows if self._lacks_bounds(one)]
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
             yield from pool.map(self._by_footer, missing)
         left = {one.path for one in missing}
         yield from (one for one in with_rows if one.path not in left)
 
+    def _lacks_bounds(self, file: Listed) -> bool:
+        if file.min_ts_us is None or file.max_ts_us is None:
+            return True
+        return bool(self._event_ids) and None in self._event_spans(file)
+
     def _by_footer(self, file: Listed) -> Listed:
         # Written by a tool that keeps no bounds for fields inside a struct.
         with self._reader.open(file.path) as opened:
+            if self._event_ids:
+                numbers = range(opened.metadata.num_row_groups)
+                found = (self._reader.event_spans(opened, number) for number in numbers)
+                file = file._replace(events=all_spans(found, len(self._event_ids)))
+            if file.min_ts_us is not None and file.max_ts_us is not None:
+                return file
             groups = self._reader.row_groups(opened, self._field_id, file.path)
         if not groups:
             raise NoBounds(file.path, self.name)
@@ -244,6 +266,14 @@ class LakeSource:
             min_ts_us=min(group.min_ts_us for group in groups),
             max_ts_us=max(group.max_ts_us for group in groups),
         )
+
+    def _event_spans(self, file: Listed) -> Spans:
+        """Return the bounds of the columns that watermarks go by, as the manifest has them."""
+        if file.events is not None:
+            return file.events
+        pairs = file.others[len(file.others) - len(self._event_ids) :]
+        times = ((time_bound(lower), time_bound(upper)) for lower, upper in pairs)
+        return tuple(None if low is None or high is None else (low, high) for low, high in times)
 
     def _unit(self, file: Listed, *, has_deletes: bool) -> Unit:
         if file.min_ts_us is None or file.max_ts_us is None:
@@ -257,6 +287,9 @@ class LakeSource:
             file.size_bytes,
             has_deletes,
             partly=has_deletes or bool(self._reader.regions),
+            events=self._events.kept(self._event_spans(file), (file.min_ts_us, file.max_ts_us))
+            if self._event_ids
+            else (),
         )
 
     def _time_field(self) -> int:

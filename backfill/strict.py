@@ -17,12 +17,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from backfill.event_spans import all_spans
 from backfill.planner import Step
 from backfill.units import OffsetRange, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from backfill.event_spans import Spans
     from backfill.planner import Limits
 
 CELLS_PER_STEP = 16
@@ -46,6 +48,7 @@ class Stretch:
     min_ts_us: int
     max_ts_us: int
     rows: int
+    events: Spans = ()
 
     @property
     def lane(self) -> tuple[str, str, int]:
@@ -161,4 +164,5 @@ def _unit(run: Sequence[Stretch]) -> Unit:
         row_groups=None if first is None or last is None else (first, last + 1),
         # Counted row by row, the period's alone.
         partly=False,
+        events=all_spans((one.events for one in run), len(run[0].events)),
     )

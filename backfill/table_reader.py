@@ -22,7 +22,7 @@ from backfill.file_columns import (
     without_later,
 )
 from backfill.filtering import groups_that_may_match, mask
-from backfill.footer import row_groups, scanned_row_groups
+from backfill.footer import event_span, row_groups, scanned_event_span, scanned_row_groups
 from backfill.kept import completed, kept_type, without_empty_headers
 from backfill.selection import without_record
 from headrace.contract import METADATA, OFFSET, PARTITION, RECORD, REGION, TOPIC
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
 
     from backfill.conditions import Condition
+    from backfill.event_spans import Spans
     from backfill.lanes import LaneFilter
     from backfill.period import Period
     from backfill.units import RowGroup, Unit
@@ -69,7 +70,9 @@ class TableReader:
         *,
         scan: bool = False,
         conditions: Sequence[Condition] = (),
+        event_ids: Sequence[int] = (),
     ) -> None:
+        self._event_ids = tuple(event_ids)
         self.conditions = tuple(conditions)
         self.name = name
         self.table = table
@@ -167,8 +170,9 @@ class TableReader:
                     clipped = self.period.clip_group(group)
                     if clipped is not None:
                         partly = clipped.partly or bool(self.regions)
+                        events = self.event_spans(opened, group.index)
                         reading = partial(self._group_rows, opened, group.index, columns)
-                        yield replace(clipped, partly=partly), reading
+                        yield replace(clipped, partly=partly, events=events), reading
                 return
         yield None, lambda: self.scan(file, wanted)
 
@@ -177,6 +181,11 @@ class TableReader:
         if self._scan:
             return scanned_row_groups(opened, field_id, path, self.name)
         return row_groups(opened, field_id, path, self.name)
+
+    def event_spans(self, opened: pq.ParquetFile, group: int) -> Spans:
+        """Return the bounds of the columns that watermarks go by in a row group."""
+        of = scanned_event_span if self._scan else event_span
+        return tuple(of(opened, group, field_id) for field_id in self._event_ids)
 
     def scan(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
         """Read a file through Iceberg's own projection."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from backfill.event_spans import Spans  # noqa: TC001 - a kept plan is read by its types
+
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
@@ -15,6 +17,7 @@ class RowGroup:
     rows: int
     size_bytes: int
     partly: bool = False
+    events: Spans = ()
 
     @property
     def width_us(self) -> int:
@@ -40,7 +43,8 @@ class Unit:
     `row_groups` is a half-open run of row groups, None for the whole file. `window_us` is a
     half-open span of time, None for all times: only rows inside it belong to the unit. `partly`
     says that some of `rows` may not be part of the replay: the period ends within them, or some
-    are deleted.
+    are deleted. `events` are the bounds of the columns that watermarks of its table go by; a plan
+    that is made has no more need of them.
     """
 
     source: str
@@ -53,6 +57,7 @@ class Unit:
     row_groups: tuple[int, int] | None = None
     window_us: tuple[int, int] | None = None
     partly: bool = False
+    events: Spans = ()
 
     @property
     def width_us(self) -> int:

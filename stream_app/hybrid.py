@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 from backfill.request import sources_of, state_of
+from backfill.watermarks import watermarks_of
 from headrace.application.live import live_options
 from headrace.application.places import to_json
-from headrace.application.transform import bound_ahead
+from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app import HybridSource, IcebergSource, KafkaTopics
 from headrace.config.checks_candidates import differences
 from headrace.contract import own_columns
@@ -38,14 +39,18 @@ def hybrid_streams(  # noqa: PLR0913 - the sources of a run
 ) -> dict[str, DataFrame]:
     """Return a stream for each of them: the tables' history in aligned steps, then the topics.
 
+    Their watermarks are set.
+
     `fresh` says that the query's checkpoint has no batch yet. Nothing begins where a record is neither in the table nor in the topic any more.
     """
     if not hybrids:
         return {}
     pairs = {name: _pair(app, name, source) for name, source in hybrids.items()}
     run_id = f"hybrid-{app.config.name}"
-    handover = hand_over(workspace, pairs, run_id, fresh=fresh)
-    tables = sources_of(workspace, state_of(workspace, run_id).plan())
+    marks = watermarks_of(app, {name: pair.past.identifier for name, pair in pairs.items()})
+    handover = hand_over(workspace, pairs, run_id, marks, fresh=fresh)
+    plan = state_of(workspace, run_id).plan()
+    tables = sources_of(workspace, plan)
     spark.dataSource.register(hybrid_source.HybridSource)
     streams = {}
     for name, pair in pairs.items():
@@ -68,7 +73,8 @@ def hybrid_streams(  # noqa: PLR0913 - the sources of a run
             "handover": json.dumps(to_json(handover.places[name])),
         }
         streams[name] = spark.readStream.format(hybrid_source.NAME).options(**options).load()
-    return streams
+    # What the histories deliver out of order is late for a watermark that is no wider than live.
+    return with_watermarks(app, streams, plan.widening())
 
 
 def _pair(app: LoadedApp, name: str, source: HybridSource) -> Pair:

@@ -18,12 +18,13 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.landing.marks import SUMMARY, Told, mark_property, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pyiceberg.table import Table
 
     from backfill.plan import Order, Plan
+    from backfill.widening import Watermark
     from headrace.application.places import Places
     from headrace.config.app import IcebergSource, KafkaTopics
     from headrace.config.workspace import Workspace
@@ -52,7 +53,12 @@ class Handover:
 
 
 def hand_over(
-    workspace: Workspace, pairs: Mapping[str, Pair], run_id: str, *, fresh: bool
+    workspace: Workspace,
+    pairs: Mapping[str, Pair],
+    run_id: str,
+    watermarks: Sequence[Watermark] = (),
+    *,
+    fresh: bool,
 ) -> Handover:
     """Return how the sources of one query go from their tables on to their topics.
 
@@ -63,7 +69,7 @@ def hand_over(
     state = state_of(workspace, run_id)
     kept = state.folder / "handover.json"
     if fresh:
-        plan, places = _decided(workspace, pairs)
+        plan, places = _decided(workspace, pairs, watermarks)
         for source in sources_of(workspace, plan).values():
             tags.hold(source, run_id)
         plan.write(state.plan_file)
@@ -105,12 +111,14 @@ def gaps(places: Mapping[int, int], held: Mapping[int, range], topic: str) -> li
     return told
 
 
-def _decided(workspace: Workspace, pairs: Mapping[str, Pair]) -> tuple[Plan, dict[str, Places]]:
+def _decided(
+    workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]
+) -> tuple[Plan, dict[str, Places]]:
     """Return plan and places of one and the same state of the tables, which move on meanwhile."""
     for _ in range(ATTEMPTS):
         tables = {name: load_table(workspace, pair.past.identifier) for name, pair in pairs.items()}
         places = {name: _places(workspace, name, pairs[name], tables[name]) for name in pairs}
-        plan = _plan(workspace, pairs)
+        plan = _plan(workspace, pairs, watermarks)
         planned = {source.name: source.snapshot_id for source in plan.sources}
         if all(planned[pairs[name].past.identifier] == _head(tables[name]) for name in pairs):
             return plan, places
@@ -160,10 +168,12 @@ def _marks(table: Table) -> list[Mark]:
     return [mark for mark in found if mark is not None]
 
 
-def _plan(workspace: Workspace, pairs: Mapping[str, Pair]) -> Plan:
+def _plan(workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]) -> Plan:
     threshold = min(pair.past.max_misalignment_threshold for pair in pairs.values())
     threshold_us = round(threshold.total_seconds() * MICROSECONDS_PER_S)
     tables = tuple(pair.past.identifier for pair in pairs.values())
     # The sources go through their histories in one plan: who asks for more decides for all.
     order: Order = "strict" if any(pair.order == "strict" for pair in pairs.values()) else "bounded"
-    return plan_of(workspace, Request(tables, parse_period(*ALL_OF_IT), (), order, threshold_us))
+    # There is nobody to ask whether times without bounds may be read.
+    request = Request(tables, parse_period(*ALL_OF_IT), (), order, threshold_us, scan=True)
+    return plan_of(workspace, request, watermarks=watermarks)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
-from backfill.asked import smallest_threshold
 from backfill.lookups.frames import lookups_live
 from headrace import state_files
 from headrace.application.live import live_stream
@@ -92,7 +90,8 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         tables = followed_streams(
             spark, workspace, app, followed, checkpoint, once=once, fresh=fresh
         )
-        marked |= with_watermarks(app, tables, threshold_of(followed))
+        # Its rows come in the order of their arrival, but for the threshold.
+        marked |= with_watermarks(app, tables, dict.fromkeys(tables, threshold_of(followed)))
         marked |= lookups_live(spark, app, workspace, checkpoint, state)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
@@ -148,9 +147,7 @@ def _frames(  # noqa: PLR0913 - as above
         if isinstance(source, KafkaTopics)
     }
     past = hybrid_streams(spark, workspace, app, hybrids, once=once, fresh=fresh)
-    widened = smallest_threshold(app) if past else timedelta(0)
-    # A record of the history may come by the threshold later than it came live.
-    return with_watermarks(app, frames, timedelta(0)) | with_watermarks(app, past, widened)
+    return with_watermarks(app, frames, {}) | past
 
 
 def _name_of(app: LoadedApp, source: Live) -> str:

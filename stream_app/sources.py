@@ -12,13 +12,13 @@ period=("2026-03-01", "2026-03-02"), run_id="try-1")
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill.period import parse_period
-from backfill.request import Request, new_run_id, plan_of
+from backfill.request import Request, new_run_id, plan_of, state_of
 from backfill.streams import MICROSECOND, Replay
+from backfill.watermarks import require_known, watermarks_of
 from headrace.application.live import live_stream
 from headrace.application.select import names_for_the_transform, selected
 from headrace.application.transform import bound_ahead, with_watermarks
@@ -28,8 +28,11 @@ from headrace.config.problems import did_you_mean
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill.widening import Watermark
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
 
@@ -61,27 +64,38 @@ def open_source(  # noqa: PLR0913 - which source, and how much of it
         (own,) = (key for key, one in app.config.sources.items() if one is concrete)
         ahead = bound_ahead(app, name)
         frame = live_stream(spark, workspace, app, own, ahead=ahead, once=once)
-        return with_watermarks(app, {name: frame}, timedelta(0))[name]
+        return with_watermarks(app, {name: frame}, {})[name]
     if period is None:
         raise UsageError(
             f"{name} is the table {concrete.identifier}, which is read over a period",
             'period=("2026-03-01", "2026-03-02")',
         )
-    replay = _planned(workspace, concrete, period)
+    marks = watermarks_of(app, {name: concrete.identifier})
+    replay = _planned(workspace, concrete, period, marks)
     table, bound = concrete.identifier, bound_ahead(app, name)
+    run_id = run_id or new_run_id()
     frame = replay.streams(
         spark,
-        run_id or new_run_id(),
+        run_id,
         columns={table: concrete.columns},
         ahead={} if bound is None else {table: bound},
     )[table]
-    return with_watermarks(app, {name: frame}, concrete.max_misalignment_threshold)[name]
+    # A run goes by the plan that it was begun with.
+    begun = state_of(workspace, run_id).plan()
+    return with_watermarks(app, {name: frame}, begun.widening())[name]
 
 
-def _planned(workspace: Workspace, table: IcebergSource, period: tuple[str, str]) -> Replay:
+def _planned(
+    workspace: Workspace,
+    table: IcebergSource,
+    period: tuple[str, str],
+    watermarks: Sequence[Watermark],
+) -> Replay:
     threshold_us = table.max_misalignment_threshold // MICROSECOND
     request = Request((table.identifier,), parse_period(*period), (), "bounded", threshold_us)
-    return Replay.by(workspace, plan_of(workspace, request))
+    plan = plan_of(workspace, request, watermarks=watermarks)
+    require_known(plan)
+    return Replay.by(workspace, plan)
 
 
 def _named(app: LoadedApp, source: str | None) -> str:

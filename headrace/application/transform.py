@@ -47,13 +47,14 @@ def bound_ahead(app: LoadedApp, name: str) -> Ahead | None:
 
 
 def with_watermarks(
-    app: LoadedApp, frames: Mapping[str, DataFrame], widened_by: timedelta
+    app: LoadedApp, frames: Mapping[str, DataFrame], widened_by: Mapping[str, timedelta]
 ) -> dict[str, DataFrame]:
-    """Tell Spark how late records may come: as late as live, and by the replay's threshold more."""
+    """Tell Spark how late records may come: as late as live, and later where a source is replayed."""
     marked = dict(frames)
     for name, watermark in app.config.watermarks.items():
         if name in marked:
-            delay_ms = round((watermark.delay + widened_by).total_seconds() * 1000)
+            delay = watermark.delay + widened_by.get(name, timedelta(0))
+            delay_ms = round(delay.total_seconds() * 1000)
             marked[name] = marked[name].withWatermark(watermark.column, f"{delay_ms} milliseconds")
     return marked
 

@@ -1,0 +1,138 @@
+"""The watermarks of an application, as the tables that it is replayed from have their columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pyiceberg.types import TimestampType, TimestamptzType
+
+from backfill.event_spans import EventColumns
+from backfill.widening import PlannedWatermark, Watermark, columns_of
+from headrace.application.transform import bound_ahead
+from headrace.contract import INGESTION_TS
+from headrace.errors import UsageError
+from headrace.iceberg.catalog import load_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.schema import Schema
+
+    from backfill.plan import Plan
+    from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
+    from headrace.records.ahead import Ahead
+
+MICROSECOND = timedelta(microseconds=1)
+GIVE_IT = "--widen-watermarks DURATION goes on with what you say instead"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Watermarks whose columns the tables have, and those of which nothing can be known."""
+
+    known: tuple[Watermark, ...] = ()
+    unknown: tuple[PlannedWatermark, ...] = ()
+
+    def events(self, table: str) -> EventColumns:
+        """Return what a plan has to know of a table's events."""
+        bounds = [one.ahead for one in self.known if one.table == table and one.ahead is not None]
+        return EventColumns(columns_of(self.known).get(table, ()), bounds[0] if bounds else None)
+
+
+def watermarks_of(app: LoadedApp, tables: Mapping[str, str]) -> tuple[Watermark, ...]:
+    """Return the watermark of each source that is replayed from a table."""
+    return tuple(
+        Watermark(
+            name,
+            tables[name],
+            watermark.column,
+            watermark.delay // MICROSECOND,
+            bound_ahead(app, name),
+        )
+        for name, watermark in app.config.watermarks.items()
+        if name in tables
+    )
+
+
+def resolved(workspace: Workspace, asked: Sequence[Watermark], time_column: str) -> Resolved:
+    """Look up the watermarks' columns in their tables."""
+    schemas = {
+        table: load_table(workspace, table).schema() for table in {one.table for one in asked}
+    }
+    known, unknown = [], []
+    for one in asked:
+        schema = schemas[one.table]
+        column = _time_named(schema, one.column)
+        if column is None:
+            why = f"{one.table} has no column of times {one.column}"
+            unknown.append(
+                PlannedWatermark(one.source, one.table, one.column, one.delay_us, None, why)
+            )
+            continue
+        bound = next((o.ahead for o in asked if o.table == one.table and o.ahead is not None), None)
+        known.append(_bounded(replace(one, column=column), schema, bound, time_column))
+    return Resolved(tuple(known), tuple(unknown))
+
+
+def require_arrivals(table: str, schema: Schema, ahead: Ahead, time_column: str) -> None:
+    """Refuse a bound on how far a column is ahead of itself: nothing ever is."""
+    if arrival_column(schema, time_column).casefold() == ahead.column.casefold():
+        raise UsageError(
+            f"max_ahead bounds how far {ahead.column} is ahead of a record's arrival, and {table} has"
+            f" no {INGESTION_TS} and is read in the order of {ahead.column} itself",
+            "go by the column that says when a record arrived (--time-column, in a live run"
+            " follow.time_column), or leave max_ahead out",
+        )
+
+
+def arrival_column(schema: Schema, time_column: str) -> str:
+    """Return which column says when a record arrived."""
+    held = {name.casefold(): name for name in schema.column_names}
+    return held.get(INGESTION_TS.casefold(), time_column)
+
+
+def require_known(plan: Plan) -> None:
+    """Refuse a replay that may drop records which were in time, or that would never drop its state."""
+    for one in plan.watermarks:
+        if one.widened_by_us is None:
+            raise UsageError(
+                f"by how much the watermark of {one.source} has to be wider in a replay is not"
+                f" known: {one.unknown}",
+                f"--scan-without-bounds reads times of which there are no bounds; {GIVE_IT}",
+            )
+        if one.is_from_the_future and one.cause is not None:
+            raise UsageError(
+                f"the watermark of {one.source} would have to be wider by"
+                f" {timedelta(microseconds=one.widened_by_us)}, since {one.cause.file} has a record"
+                f" whose {one.column} is {timedelta(microseconds=one.cause.ahead_us)} ahead of its"
+                " arrival: no state would be dropped until then",
+                f"bound it in the application's file: watermarks: {{{one.source}: {{max_ahead: …}}}};"
+                f" {GIVE_IT}",
+            )
+
+
+def _bounded(
+    watermark: Watermark, schema: Schema, bound: Ahead | None, time_column: str
+) -> Watermark:
+    """Return the watermark with what the bounds of its column mean where records are held back."""
+    if bound is None:
+        return replace(watermark, ahead=None)
+    require_arrivals(watermark.table, schema, bound, time_column)
+    is_its_own = bound.column.casefold() == watermark.column.casefold()
+    by_arrival = arrival_column(schema, time_column).casefold() == time_column.casefold()
+    return replace(
+        watermark,
+        ahead=replace(bound, column=watermark.column) if is_its_own and by_arrival else None,
+        is_thinned=is_its_own or bound.action != "clamp",
+    )
+
+
+def _time_named(schema: Schema, column: str) -> str | None:
+    for field in schema.fields:
+        is_time = isinstance(field.field_type, (TimestamptzType, TimestampType))
+        if is_time and field.name.casefold() == column.casefold():
+            return field.name
+    return None
