@@ -40,6 +40,7 @@ class Asked(TypedDict):
     scan: NotRequired[bool]
     warmup: str | None
     cooldown: str | None
+    widening: NotRequired[str | None]
 
 
 def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Request]:
@@ -70,7 +71,14 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
         scan=asked.get("scan", False),
         emitted=None if app is None or app.config.sink.time_column is None else emitted,
         lookups={} if app is None else app.config.lookups,
+        widen_by_us=_widening(asked.get("widening"), app),
     )
+
+
+def _widening(asked: str | None, app: LoadedApp | None) -> int | None:
+    if asked is not None and app is None:
+        raise UsageError("--widen-watermarks is for an application", "-c APP.yaml")
+    return None if asked is None else duration_of("--widen-watermarks", asked) // MICROSECOND
 
 
 def _widened(asked: Asked, app: LoadedApp | None, period: Period) -> Period:

@@ -58,6 +58,14 @@ def table_options(function: F) -> F:
             " Without it such a file is refused by its name.",
         ),
         click.option(
+            "--widen-watermarks",
+            "widening",
+            metavar="DURATION",
+            help="Of an application: how much later than live a record may come in the replay. By"
+            " default that is found from the bounds of the watermarks' columns, so that no record"
+            " is dropped which was in time; with less, records may be.",
+        ),
+        click.option(
             "--time-column",
             default=INGESTION_TS,
             show_default=True,
@@ -116,7 +124,9 @@ def plan(
     By metadata: manifests, and the Parquet footers of files that span more time than the
     threshold. Of a row group that does so itself, the column of times is read; in strict order
     the columns of `__metadata__` are read of every file. Of an application, Spark is asked which
-    columns and rows it uses: that takes some seconds, and builds its transform.
+    columns and rows it uses: that takes some seconds, and builds its transform. By how much its
+    watermarks are wider than live is found from the bounds of their columns, of the footers where
+    the manifests have none.
     """
     from backfill import plan_report
     from backfill.asked import understood
@@ -221,9 +231,10 @@ def replay(
     To a folder: one file per step. To a topic: the values in the format of the table's own topic
     (JSON, Avro or raw), the key and the headers that the table keeps of each record, and the header
     `headrace.origin` with topic/partition/offset/milliseconds of the original, at least once.
-    With -c each dynamic source reads its candidate of type iceberg, watermarks are widened by
-    the threshold, the result goes to the application's own sink, and windows that are still open
-    at the end stay open, unless --open-windows close. Ctrl-C ends it after the step at hand; --resume goes on from there by
+    With -c each dynamic source reads its candidate of type iceberg, watermarks are widened so that
+    no record is dropped which was in time (backfill plan says by how much), the result goes to the
+    application's own sink, and windows that are still open at the end stay open, unless
+    --open-windows close. Ctrl-C ends it after the step at hand; --resume goes on from there by
     the plan that was made at the beginning, also after a crash. The snapshots are held by a tag
     until all is delivered.
     """

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backfill.event_spans import NO_EVENTS
-from headrace.contract import METADATA
+from headrace.contract import INGESTION_TS, METADATA
 
 if TYPE_CHECKING:
     from backfill.event_spans import Span
@@ -21,6 +21,14 @@ def times_of(batch: pa.RecordBatch, column: str) -> pa.Int64Array:
     for field in inside_it:
         times = pc.struct_field(times, field)
     return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+
+
+def arrivals_of(batch: pa.RecordBatch, time_column: str) -> pa.Int64Array:
+    """Return when the records of a batch arrived; by the column of times where nobody kept it."""
+    name, _, field = INGESTION_TS.partition(".")
+    held = batch.schema.field(name).type if name in batch.schema.names else None
+    is_kept = held is not None and pa.types.is_struct(held) and held.get_field_index(field) >= 0
+    return times_of(batch, INGESTION_TS if is_kept else time_column)
 
 
 def span_of(times: pa.Int64Array) -> Span:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow.compute as pc
 
-from backfill.columns import times_of
+from backfill.columns import arrivals_of, times_of
 from backfill.disorder import DisorderMeter
 from backfill.order_meter import OrderMeter
 from backfill.table_reader import LeftOut
@@ -85,7 +85,7 @@ class TaskMeter:
 
     def held_back(self, batch: pa.RecordBatch, ahead: Ahead) -> pa.RecordBatch:
         """Return a batch without what is too far ahead of its arrival, and count that."""
-        held = hold_back(batch, ahead, times_of(batch, self._time_column))
+        held = hold_back(batch, ahead, arrivals_of(batch, self._time_column))
         self._measure.ahead += len(held.rows)
         return held.batch
 

@@ -11,11 +11,12 @@ from backfill.plan import span_us
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from backfill.narrowing import Narrowed
     from backfill.plan import Plan, PlannedSource
     from backfill.planner import Step
+    from backfill.widening import PlannedWatermark
 
 PICTURE_WIDTH = 60
 PICTURE_STEPS = 40
@@ -43,6 +44,7 @@ def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         ],
         "read_in_part": [part._asdict() for part in parts],
         "lookups": [asdict(lookup) for lookup in LookupUsed.of(plan.lookups)],
+        "watermarks": [watermark_json(one) for one in plan.watermarks],
     }
     return json.dumps(whole, indent=2)
 
@@ -57,6 +59,7 @@ def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         for part in parts
     ]
     lines += [lookup.to_text() for lookup in LookupUsed.of(plan.lookups)]
+    lines += [line for one in plan.watermarks for line in watermark_text(one)]
     if not plan.steps:
         return "\n".join([*lines, "", "nothing to replay: no step, no row"])
     lines += [
@@ -74,6 +77,59 @@ def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         for kind, speed in sorted(speeds.items())
     ]
     return "\n".join([*lines, *_picture(plan)])
+
+
+def watermark_json(watermark: PlannedWatermark) -> dict[str, object]:
+    """Return a watermark for a machine: `widened_by_ms` is null where it is not known."""
+    widened_us, cause = watermark.widened_by_us, watermark.cause
+    return {
+        "source": watermark.source,
+        "table": watermark.table,
+        "column": watermark.column,
+        "delay_ms": watermark.delay_us / 1000,
+        "widened_by_ms": None if widened_us is None else widened_us / 1000,
+        "given": watermark.is_given,
+        "unknown": watermark.unknown,
+        "cause": None
+        if cause is None
+        else {
+            "step": cause.step,
+            "arrival": format_time_us(cause.frontier_us),
+            "event": format_time_us(cause.newest_us),
+            "file": cause.file,
+            "ahead_of_arrival_ms": cause.ahead_us / 1000,
+        },
+    }
+
+
+def watermark_text(watermark: PlannedWatermark) -> Iterator[str]:
+    """Say by how much a watermark is wider than live, why, and what is kept for it."""
+    widened_us, cause, name = watermark.widened_by_us, watermark.cause, watermark.source
+    live = duration(watermark.delay_us)
+    if widened_us is None:
+        yield f"watermark of {name}: by how much it has to be wider than live is not known"
+        yield f"  {watermark.unknown}: --scan-without-bounds, or --widen-watermarks DURATION"
+        return
+    if not widened_us:
+        yield f"watermark of {name}: as live, {live} behind {watermark.column}"
+        return
+    total = duration(watermark.delay_us + widened_us)
+    by = "as you say, " if watermark.is_given else ""
+    yield (
+        f"watermark of {name}: {by}wider by {duration(widened_us)} than live ({live}); state is kept"
+        f" for {total} of {watermark.column}"
+    )
+    if cause is not None:
+        yield (
+            f"  since step {cause.step} has records that arrived at {_second(cause.frontier_us)}, and"
+            f" {cause.file.rpartition('/')[2]} is delivered before, with {watermark.column} up to"
+            f" {_second(cause.newest_us)}"
+        )
+    if cause is not None and watermark.is_from_the_future:
+        yield (
+            f"  that is {duration(cause.ahead_us)} ahead of its arrival: bound it by"
+            f" watermarks.{name}.max_ahead; without that, or --widen-watermarks, nothing is replayed"
+        )
 
 
 def _free_threshold(plan: Plan) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.contract import METADATA, RECORD
+from headrace.contract import INGESTION_TS, METADATA, RECORD
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,3 +58,9 @@ def always_read(schema: Schema, time_column: str) -> set[str]:
     """Return the columns that every replay goes by, as far as the table has them."""
     goes_by = {METADATA, time_column.partition(".")[0]}
     return goes_by & {field.name for field in schema.fields}
+
+
+def arrival_column(schema: Schema, time_column: str) -> str:
+    """Return which column says when a record arrived."""
+    held = {name.casefold(): name for name in schema.column_names}
+    return held.get(INGESTION_TS.casefold(), time_column)

@@ -16,7 +16,7 @@ from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import NO_COLUMNS, cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
 from backfill.listing import Listed, has_deletes, listed, time_bound
-from backfill.selection import always_read, seen_by_applications, selected
+from backfill.selection import always_read, arrival_column, seen_by_applications, selected
 from backfill.strict import cell_us
 from backfill.table_reader import LeftOut, TableReader
 from backfill.units import RowGroup, Unit
@@ -54,7 +54,8 @@ class Found(NamedTuple):
 class LakeSource:
     """One table, pinned to a snapshot: the one given, or the one that it has now.
 
-    A thin one reads of the columns that every replay goes by no more than that takes. As stored, its
+    A thin one reads of the columns that every replay goes by no more than that takes, with arrivals
+    where records are measured against them. As stored, its
     rows have what is kept of the Kafka records, too, which applications do not see.
     """
 
@@ -73,6 +74,7 @@ class LakeSource:
         conditions: Sequence[Condition] = (),
         thin: bool = False,
         as_stored: bool = True,
+        with_arrivals: bool = False,
         events: EventColumns = NO_COLUMNS,
     ) -> None:
         self.name = name
@@ -105,7 +107,7 @@ class LakeSource:
             conditions=self.conditions,
             event_ids=self._event_ids,
         )
-        goes_by = [time_column, *([REGION] if regions else [])] if thin else None
+        goes_by = self._least(regions, with_arrivals=with_arrivals) if thin else None
         self.columns = (
             selected(name, self._schema, columns, time_column, goes_by)
             if as_stored or thin
@@ -224,6 +226,13 @@ class LakeSource:
         """Return how many bytes each column takes in a data file, by its footer."""
         with self._reader.open(path) as opened:
             return bytes_by_column(opened.metadata)
+
+    def _least(self, regions: Sequence[str], *, with_arrivals: bool) -> list[str]:
+        """Return the columns that this replay goes by, and no others."""
+        least = [self.time_column, *([REGION] if regions else [])]
+        if with_arrivals:
+            least.append(arrival_column(self._schema, self.time_column))
+        return list(dict.fromkeys(least))
 
     def _pin(self, schema_id: int) -> None:
         """Look at the table by a schema that it has had, whatever was renamed or widened since."""

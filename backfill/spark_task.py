@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
 KEPT_S = 600
 # The options by which one opened table differs from another.
-OPENS = ("workspace", "plan", "table", "columns", "thin")
+OPENS = ("workspace", "plan", "table", "columns", "thin", "ahead")
 log = structlog.get_logger(__name__)
 
 
@@ -112,6 +112,7 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         time_column=plan.time_column,
         conditions=pinned[table].conditions,
         thin="thin" in named,
+        with_arrivals="ahead" in named,
         as_stored=False,
     )
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from pyiceberg.types import TimestampType, TimestamptzType
-
 from backfill.event_spans import EventColumns
+from backfill.iceberg_bounds import kind_of
+from backfill.selection import arrival_column
 from backfill.widening import PlannedWatermark, Watermark, columns_of
 from headrace.application.transform import bound_ahead
 from headrace.contract import INGESTION_TS
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.records.ahead import Ahead
 
 MICROSECOND = timedelta(microseconds=1)
+TIMES = ("timestamp", "timestamp_ntz")
 GIVE_IT = "--widen-watermarks DURATION goes on with what you say instead"
 
 
@@ -88,12 +89,6 @@ def require_arrivals(table: str, schema: Schema, ahead: Ahead, time_column: str)
         )
 
 
-def arrival_column(schema: Schema, time_column: str) -> str:
-    """Return which column says when a record arrived."""
-    held = {name.casefold(): name for name in schema.column_names}
-    return held.get(INGESTION_TS.casefold(), time_column)
-
-
 def require_known(plan: Plan) -> None:
     """Refuse a replay that may drop records which were in time, or that would never drop its state."""
     for one in plan.watermarks:
@@ -132,7 +127,7 @@ def _bounded(
 
 def _time_named(schema: Schema, column: str) -> str | None:
     for field in schema.fields:
-        is_time = isinstance(field.field_type, (TimestamptzType, TimestampType))
+        is_time = kind_of(field.field_type) in TIMES
         if is_time and field.name.casefold() == column.casefold():
             return field.name
     return None

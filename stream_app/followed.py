@@ -17,6 +17,7 @@ from backfill.follow.source import NAME, FollowSource
 from backfill.follow.table import ALWAYS, Followed, FollowedTable
 from backfill.follow.task import Asked
 from backfill.source import LakeSource
+from backfill.watermarks import require_arrivals
 from headrace.application.live_source import turned_away_folder
 from headrace.application.transform import bound_ahead
 from headrace.contract import INGESTION_TS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from headrace.config.follow import Follow
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
+    from headrace.records.ahead import Ahead
 
 MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -66,7 +68,7 @@ def followed_streams(  # noqa: PLR0913 - the sources of a run
     follows = [follow for source in sources.values() if (follow := source.follow) is not None]
     # Before anything is held for a run that cannot begin.
     columns = {
-        name: _columns(workspace, source, tables[source.identifier])
+        name: _columns(workspace, source, tables[source.identifier], bound_ahead(app, name))
         for name, source in sources.items()
     }
     holder = holding.holder_of(app.config.name, checkpoint)
@@ -148,7 +150,9 @@ def _begin(workspace: Workspace, tables: Mapping[str, Followed], start: str, hol
             return beginning(start_us, snapshots, since_us=start_us)
 
 
-def _columns(workspace: Workspace, source: IcebergSource, followed: Followed) -> tuple[str, ...]:
+def _columns(
+    workspace: Workspace, source: IcebergSource, followed: Followed, ahead: Ahead | None
+) -> tuple[str, ...]:
     """Return the columns to read. They stay the same for as long as the query runs.
 
     What the table does not have is refused here: what a process of Spark's refuses is no sentence.
@@ -162,6 +166,8 @@ def _columns(workspace: Workspace, source: IcebergSource, followed: Followed) ->
         time_column=followed.time_column,
         as_stored=False,
     )
+    if ahead is not None:
+        require_arrivals(source.identifier, table.table.schema(), ahead, followed.time_column)
     return source.columns or tuple(field.name for field in table.columns.fields)
 
 

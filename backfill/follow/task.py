@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from pyspark.sql.datasource import InputPartition
 
-from backfill.columns import times_of
+from backfill.columns import arrivals_of
 from backfill.follow.table import Followed  # noqa: TC001 - an option is read by its types
 from backfill.period import Period
 from backfill.source import LakeSource
@@ -126,7 +126,7 @@ def rows(asked: Asked, share: Share) -> Iterator[pa.RecordBatch]:
     for batch in (batch for unit in share.units for batch in source.rows(unit)):
         kept = batch
         if ahead is not None:
-            held = hold_back(batch, ahead, times_of(batch, asked.followed.time_column))
+            held = hold_back(batch, ahead, arrivals_of(batch, asked.followed.time_column))
             kept, turned = held.batch, turned + len(held.rows)
         yield kept.cast(for_spark(kept.schema))
     work = f"{asked.table} {share.batch} {share.snapshot} {share.number}"

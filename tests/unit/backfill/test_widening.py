@@ -74,7 +74,7 @@ def cases(draw: st.DrawFn) -> Case:
         arrived = draw(milliseconds)
         event = draw(
             st.one_of(
-                st.integers(-2, 2).map(lambda more, at=arrived: at + more),
+                st.integers(arrived - 2, arrived + 2),
                 st.just(arrived * 20),
                 st.integers(-50, 50),
                 st.just(10_000),
