@@ -12,8 +12,9 @@ import structlog
 
 from backfill import tags
 from backfill.app_progress import Replaying
+from backfill.app_used import AppUsed, refuse_changed
 from backfill.asked import bounds_of, tables_of
-from backfill.certificate import AppUsed, Certificate, LookupUsed
+from backfill.certificate import Certificate, LookupUsed
 from backfill.closing import let_all_windows_end
 from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
 from backfill.lookups.frames import lookups_of_a_replay
@@ -92,12 +93,12 @@ def replay_app(
             query, unread = _started(run, plan, spark, state, until)
             with late.followed(query):
                 finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
-        certificate = certificate_of(run.app, plan, state, late, unread)
+        certificate = certificate_of(run, plan, state, late, unread)
         if certificate.complete:
             state.keep_certificate(certificate.to_json())
             record = state.record()
             if record is not None and record.publish and not certificate.differences():
-                publish(spark, run.workspace, run.app.config.sink, run.run_id, record)
+                publish(spark, run.workspace, run.run_id, record)
             for source in sources.values():
                 tags.release(source.table, run.run_id)
             release_lookups(run.workspace, plan.lookups, run.run_id)
@@ -115,6 +116,7 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
                 "go on with it by the file, or the tables, that it was begun with",
             )
         refuse_published(state, record)
+        refuse_changed(run.run_id, record.used, AppUsed.of(run.app, run.workspace.root))
         return state.plan()
     state.refuse_existing()
     uses = used_by(run.app, run.workspace, spark, request.time_column)
@@ -123,7 +125,7 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
     require_known(plan)
     if request.close_windows:
         plan = plan.closing()
-    state.begin(plan, record_of_app(run.app, run.run_id, plan, request))
+    state.begin(plan, record_of_app(run.app, run.workspace, run.run_id, plan, request))
     return plan
 
 
@@ -146,6 +148,9 @@ def _started(
         spark, app, run.workspace, checkpoint, state.plan_file, plan.lookups
     )
     result = result_of(app, Sources(spark, marked), run.workspace.root)
+    if record is not None:
+        # Its modules are known only now.
+        refuse_changed(run.run_id, record.used, AppUsed.of(app, run.workspace.root))
     require_staging(spark, record, committed(checkpoint).steps)
     unread = _read_no_more(result, plan, state)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
@@ -228,9 +233,10 @@ class _Following:
 
 
 def certificate_of(
-    app: LoadedApp, plan: Plan, state: RunState, late: LateRows, unread: Collection[str]
+    run: AppRun, plan: Plan, state: RunState, late: LateRows, unread: Collection[str]
 ) -> Certificate:
     """Put together what was measured in all the time that the run took."""
+    record = state.record()
     steps, batches = committed(state.checkpoint)
     measured = totals(state.folder, steps)
     return Certificate(
@@ -247,9 +253,9 @@ def certificate_of(
         time_column=plan.time_column,
         ahead=measured.ahead,
         lookups=LookupUsed.of(plan.lookups),
-        open_windows=_open_windows(app, plan),
+        open_windows=_open_windows(run.app, plan),
         regions=plan.regions,
-        app=AppUsed.of(app.config.name, app.path),
+        app=None if record is None else record.used,
     )
 
 

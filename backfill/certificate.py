@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,8 +10,8 @@ from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
+    from backfill.app_used import AppUsed
     from backfill.lookups.planned import PlannedLookup
 
 MOST_NAMED = 3
@@ -70,20 +69,6 @@ class LookupUsed:
         count = len(self.snapshots)
         many = f"{count:,} snapshots" if count > 1 else "snapshot"
         return f"lookup {self.name}: {self.table} as of {self.as_of}, {many} {held}"
-
-
-@dataclass(frozen=True, slots=True)
-class AppUsed:
-    """The application that was replayed, and the file that it was read from, to the byte."""
-
-    name: str
-    file: str
-    sha256: str
-
-    @classmethod
-    def of(cls, name: str, path: Path) -> AppUsed:
-        """Return what was run."""
-        return cls(name, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from backfill.app_used import AppUsed
 from backfill.plan_report import duration
 from backfill.request import record_of
 from backfill.results.publish import staging_of
 from backfill.results.reach import MICROSECOND, reach_of, too_short
 from headrace.application.emitted import require_columns, within
+from headrace.config.app_sinks import IcebergSink
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.spark_names import spark_name
 
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
     from backfill.state import RunRecord, RunState
     from headrace.config.app_sinks import AppSink
     from headrace.config.load import LoadedApp
+    from headrace.config.workspace import Workspace
 
 log = structlog.get_logger(__name__)
 
 
-def record_of_app(app: LoadedApp, run_id: str, plan: Plan, request: Request) -> RunRecord:
+def record_of_app(
+    app: LoadedApp, workspace: Workspace, run_id: str, plan: Plan, request: Request
+) -> RunRecord:
     """Sum up a run of an application that begins now."""
     sink = app.config.sink
     replaces = getattr(sink, "mode", None) == "replace"
@@ -37,7 +42,12 @@ def record_of_app(app: LoadedApp, run_id: str, plan: Plan, request: Request) -> 
     staged = staging_of(sink, run_id).identifier if apart else None
     record = record_of(plan, sink.place, app=str(app.path.resolve()))
     return replace(
-        record, emitted=request.emitted, staged=staged, publish=replaces and not request.stage
+        record,
+        emitted=request.emitted,
+        staged=staged,
+        publish=replaces and not request.stage,
+        used=AppUsed.of(app, workspace.root),
+        sink=sink.model_dump(mode="json") if isinstance(sink, IcebergSink) else None,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from backfill.app_used import AppUsed  # noqa: TC001 - a kept record is read by its types
 from backfill.period import Period  # noqa: TC001 - a kept record is read by its types
 from backfill.plan import Plan, read_plan
 from backfill.value_formats import ValueFormat  # noqa: TC001 - as above
@@ -37,6 +38,9 @@ class RunRecord:
     emitted: Period | None = None
     staged: str | None = None
     publish: bool = False
+    # Of an application: what it was when the run began, and the table that it wrote to then.
+    used: AppUsed | None = None
+    sink: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)

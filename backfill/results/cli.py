@@ -208,7 +208,6 @@ def publish(run_id: str, *, as_json: bool, workspace_dir: Path | None) -> None:
 def say_staged(workspace: Workspace, run_id: str) -> None:
     """Say on stderr where a run's result waits, and what brings it into the table."""
     from backfill.request import state_of
-    from headrace.config.load import load_app
 
     record = state_of(workspace, run_id).record()
     if record is None or record.staged is None or record.publish:
@@ -218,8 +217,7 @@ def say_staged(workspace: Workspace, run_id: str) -> None:
         f"staged in {record.staged}"
         f"\n  compare: backfill compare --left {live} --right {record.staged} --key …"
     )
-    app = None if record.app is None else load_app(Path(record.app), workspace)
-    if app is None or getattr(app.config.sink, "deleted", None) is None:
+    if (record.sink or {}).get("deleted") is None:
         text += f"\n  publish: backfill publish {run_id}"
     click.echo(text, err=True)
 

@@ -36,15 +36,14 @@ def staging_of(sink: AppSink, run_id: str) -> IcebergSink:
     return sink.model_copy(update={"table": name, "mode": mode})
 
 
-def publish(
-    spark: SparkSession, workspace: Workspace, sink: AppSink, run_id: str, record: RunRecord
-) -> int:
+def publish(spark: SparkSession, workspace: Workspace, run_id: str, record: RunRecord) -> int:
     """Bring a staged result into the table and remove the staging; returns its rows.
 
-    Killed at any point, it can be done again: the rows are in the table once.
+    Table and mode are those that the run was begun with. Killed at any point, it can be done again: the rows are in the table once.
     """
-    if record.staged is None or not isinstance(sink, IcebergSink):
+    if record.staged is None or record.sink is None:
         raise UsageError(f"run {run_id} has staged nothing", f"it wrote to {record.to}")
+    sink = IcebergSink.model_validate(record.sink)
     if sink.deleted is not None:
         raise Terminal(
             f"{record.staged} is not merged into {sink.identifier}: of a key that has been deleted"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill.request import held_by, state_of
-from headrace.config.load import load_app
 from headrace.errors import UsageError
 from headrace.locks import hold
 
@@ -25,7 +23,6 @@ def published(workspace: Workspace, run_id: str) -> tuple[str, int]:
         raise UsageError(
             f"run {run_id} is not through", f"backfill replay --resume --run-id {run_id}"
         )
-    app = load_app(Path(record.app), workspace)
     from backfill.results.publish import publish  # noqa: PLC0415 - Spark is loaded when needed
     from headrace.spark import session  # noqa: PLC0415 - as above
 
@@ -33,5 +30,5 @@ def published(workspace: Workspace, run_id: str) -> tuple[str, int]:
         hold(state.lock, *held_by(run_id)),
         session(workspace, "backfill-publish") as spark,
     ):
-        rows = publish(spark, workspace, app.config.sink, run_id, record)
+        rows = publish(spark, workspace, run_id, record)
     return record.to.partition(":")[2], rows

@@ -7,12 +7,13 @@ import importlib
 import sys
 import typing
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -84,6 +85,24 @@ def _send_along(places: Sequence[Path]) -> None:
             and _is_within(Path(file), places)
         ):
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
+
+
+def modules_of(targets: Iterable[str], places: Sequence[Path]) -> dict[str, Path]:
+    """Return the author's modules that these functions are from, and what those have imported."""
+    found: dict[str, Path] = {}
+    left = [sys.modules.get(target.partition(":")[0]) for target in targets]
+    while left:
+        module = left.pop()
+        file = getattr(module, "__file__", None)
+        if module is None or file is None or module.__name__ in found:
+            continue
+        if module.__name__.partition(".")[0] in _OURS or not _is_within(Path(file), places):
+            continue
+        found[module.__name__] = Path(file)
+        for value in list(vars(module).values()):
+            origin = getattr(value, "__module__", None)
+            left.append(value if isinstance(value, ModuleType) else sys.modules.get(str(origin)))
+    return found
 
 
 def _is_within(file: Path, places: Sequence[Path]) -> bool:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import signal
+from dataclasses import replace as replace_field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +16,7 @@ from backfill.period import Period, parse_period
 from backfill.request import Request, state_of
 from backfill.results.compare import Wish
 from backfill.results.publish import publish
+from backfill.results.published import published
 from backfill.results.sweep import Sweep, cheapest
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
@@ -122,15 +127,14 @@ def test_a_staged_period_is_published_in_one_commit(stage: Stage) -> None:
     assert stage.numbers(record.staged) == sorted(INSIDE)
     stage.insert(2025)
     before = len(load_table(stage.workspace, stage.table).history())
-    sink = app.config.sink
-    assert publish(stage.spark, stage.workspace, sink, run_id, record) == 10
+    assert publish(stage.spark, stage.workspace, run_id, record) == 10
     outside = of_minutes(BAD, GOOD - INSIDE)
     assert stage.numbers() == sorted({*INSIDE, *outside, 2025})
     table = load_table(stage.workspace, stage.table)
     assert len(table.history()) == before + 1
     assert list(table.refs()) == ["main"]
     with pytest.raises(Terminal, match="is gone"):
-        publish(stage.spark, stage.workspace, sink, run_id, record)
+        publish(stage.spark, stage.workspace, run_id, record)
     with pytest.raises(UsageError, match="is through"):
         replay_app(AppRun(app, stage.workspace, run_id), None, stage.spark, Drain())
     assert stage.numbers() == sorted({*INSIDE, *outside, 2025})
@@ -160,12 +164,51 @@ def test_a_staged_append_is_published_once(stage: Stage, monkeypatch: pytest.Mon
     stage.replay(app, run_id, stage=True)
     record = state_of(stage.workspace, run_id).record()
     assert record is not None
-    spark, sink = stage.spark, app.config.sink
+    spark = stage.spark
     with monkeypatch.context() as patched:
         # Killed after the commit, before the staging was removed.
         patched.setattr("backfill.results.publish.drop", lambda *_: None)
-        publish(spark, stage.workspace, sink, run_id, record)
-    publish(spark, stage.workspace, sink, run_id, record)
+        publish(spark, stage.workspace, run_id, record)
+    publish(spark, stage.workspace, run_id, record)
+    assert stage.numbers() == sorted({*BAD, *INSIDE})
+
+
+def test_publishing_goes_by_what_the_run_was_begun_with(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, run_id = stage.app(mode="append"), f"run-{stage.name}"
+    stage.replay(app, run_id, stage=True)
+    text = app.path.read_text(encoding="utf-8")
+    changed = text.replace(f'"table": "{stage.name}", "time', f'"table": "{stage.name}_new", "time')
+    changed = changed.replace('"append"', '"replace"')
+    assert changed.count(f"{stage.name}_new") == 1
+    app.path.write_text(changed, encoding="utf-8")
+    monkeypatch.setattr("headrace.spark.session", lambda *_: contextlib.nullcontext(stage.spark))
+    assert published(stage.workspace, run_id) == (stage.table, 10)
+    # Another mode would have taken what stood there, another table would have all of it.
+    assert stage.numbers() == sorted({*BAD, *INSIDE})
+    assert not stage.spark.catalog.tableExists(f"{stage.table}_new")
+
+
+def test_a_run_is_gone_on_with_by_the_application_that_began_it(stage: Stage) -> None:
+    app, run_id = stage.app(mode="append"), f"run-{stage.name}"
+    run = AppRun(app, stage.workspace, run_id)
+    with Drain() as asked:
+        signal.raise_signal(signal.SIGTERM)
+        assert not replay_app(run, stage.request(app, stage=False), stage.spark, asked).complete
+    text = app.path.read_text(encoding="utf-8")
+    app.path.write_text(text.replace("SELECT id,", "SELECT id + 1 AS id,"), encoding="utf-8")
+    changed = replace_field(run, app=load_app(app.path, stage.workspace))
+    with pytest.raises(UsageError, match="since then has changed: transform") as raised:
+        replay_app(changed, None, stage.spark, Drain())
+    assert "begin another run" in raised.value.advice
+    # What makes no difference to a replay is no change.
+    app.path.write_text(f"{text}\n# the same", encoding="utf-8")
+    same = replace_field(run, app=load_app(app.path, stage.workspace))
+    certificate = replay_app(same, None, stage.spark, Drain())
+    assert certificate.complete
+    assert certificate.app is not None
+    assert certificate.app.sha256 == hashlib.sha256(text.encode()).hexdigest()
     assert stage.numbers() == sorted({*BAD, *INSIDE})
 
 

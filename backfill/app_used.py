@@ -1,0 +1,82 @@
+"""What application a run is of: its file, and by hashes all that makes its result what it is.
+
+A run keeps this from its beginning. It is gone on with by the same application alone, and its
+certificate names that one, whatever the file has become since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.application.functions import modules_of
+from headrace.application.select import of_the_past
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from headrace.config.load import LoadedApp
+
+
+@dataclass(frozen=True, slots=True)
+class AppUsed:
+    """The application that was replayed, and the file that it was read from, to the byte.
+
+    `parts` has a hash of each part of its settings that a replay goes by, as they are with all
+    variables put in; `modules` one of each Python file that its functions are from.
+    """
+
+    name: str
+    file: str
+    sha256: str
+    parts: dict[str, str] = field(default_factory=dict)
+    modules: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, app: LoadedApp, root: Path) -> AppUsed:
+        """Return what is run; of its modules those that this process has imported."""
+        config, transform = app.config, app.config.transform
+        past = {name: source.model_dump_json() for name, source in of_the_past(config).items()}
+        marks = {name: one.model_dump_json() for name, one in config.watermarks.items()}
+        lookups = {name: one.model_dump_json() for name, one in config.lookups.items()}
+        parts = {
+            "sources": json.dumps(past, sort_keys=True),
+            "watermarks": json.dumps(marks, sort_keys=True),
+            "lookups": json.dumps(lookups, sort_keys=True),
+            "transform": f"{transform.python} {transform.udfs} {app.query}",
+            "sink": config.sink.model_dump_json(),
+        }
+        targets = transform.udfs if transform.python is None else (transform.python,)
+        places = (app.path.parent, root)
+        return cls(
+            config.name,
+            app.path.name,
+            _hash(app.path.read_bytes()),
+            {name: _hash(text.encode()) for name, text in parts.items()},
+            {name: _hash(file.read_bytes()) for name, file in modules_of(targets, places).items()},
+        )
+
+    def changes(self, now: AppUsed) -> list[str]:
+        """Name what is another now: parts of the file, and modules that both know."""
+        parts = [name for name, sha256 in self.parts.items() if now.parts.get(name) != sha256]
+        common = self.modules.keys() & now.modules.keys()
+        modules = [f"{name}.py" for name in common if now.modules[name] != self.modules[name]]
+        return [*parts, *sorted(modules)]
+
+
+def refuse_changed(run_id: str, begun: AppUsed | None, now: AppUsed) -> None:
+    """Refuse to go on with a run by another application than it was begun with."""
+    changes: Iterable[str] = () if begun is None else begun.changes(now)
+    if found := ", ".join(changes):
+        raise UsageError(
+            f"run {run_id} was begun with {now.name} as it was, and since then has changed: {found}",
+            "one result would be of two applications. Put that back as it was, or begin another run",
+        )
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
