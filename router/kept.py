@@ -27,6 +27,10 @@ HEADERS: Final = (
 MOST_REASONS: Final = 1_000
 
 
+# The digits of the largest offset.
+LONGEST_NUMBER: Final = 19
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A record of a quarantine. `place` is in there, `record` is the original."""
@@ -78,8 +82,8 @@ def kept_of(message: Any) -> Kept | None:  # noqa: ANN401 - a message of Kafka's
     try:
         origin = Place(
             told[contract.QUARANTINE_TOPIC],
-            int(told[contract.QUARANTINE_PARTITION]),
-            int(told[contract.QUARANTINE_OFFSET]),
+            _number(told[contract.QUARANTINE_PARTITION]),
+            _number(told[contract.QUARANTINE_OFFSET]),
         )
     except (KeyError, ValueError):
         return None
@@ -92,6 +96,13 @@ def kept_of(message: Any) -> Kept | None:  # noqa: ANN401 - a message of Kafka's
         told.get(contract.QUARANTINE_EXCEPTION_MESSAGE, ""),
         record,
     )
+
+
+def _number(text: str) -> int:
+    """Return a partition or an offset; ValueError where anybody may have written something else."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER):
+        raise ValueError(text)
+    return int(text)
 
 
 def _split(headers: Iterable[tuple[str, Any]]) -> tuple[dict[str, str], Headers]:

@@ -17,6 +17,10 @@ def explore() -> None:
 
     # Coverage is counted in what is imported from here on.
     with atheris.instrument_imports(include=["headrace", "router", "lake_writer"]):
+        from headrace.records import codegen
+
+        plain = codegen.function
+        codegen.function = lambda *given: atheris.instrument_func(plain(*given))
         from tests.fuzz.registry import TARGETS
     name = sys.argv.pop(1)
     atheris.Setup(sys.argv, TARGETS[name].run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tests.fuzz import json_records, times
+from tests.fuzz import headers, hygiene, json_records, times
 
 if TYPE_CHECKING:
     from tests.fuzz.target import Target
@@ -14,5 +14,7 @@ TARGETS: Final[dict[str, Target]] = {
     for one in (
         *json_records.TARGETS,
         *times.TARGETS,
+        *hygiene.TARGETS,
+        *headers.TARGETS,
     )
 }

@@ -45,7 +45,7 @@ def _read(read: Callable[[str], int], text: str) -> int | None:
     try:
         return read(text)
     except BadRecord as problem:
-        check_reason(problem)
+        check_reason(problem.reason)
         return None
 
 

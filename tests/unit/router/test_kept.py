@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from headrace import contract
 from headrace.kafka.quarantine import headers_of_bad
 from router.given import GivenRecord, Place
@@ -35,6 +37,15 @@ def test_a_record_that_nobody_quarantined_is_none() -> None:
     assert kept_of(ORIGINAL) is None
     no_number = ((contract.QUARANTINE_TOPIC, b"t"), (contract.QUARANTINE_PARTITION, b"x"))
     assert kept_of(replace(ORIGINAL, own_headers=no_number)) is None
+
+
+@pytest.mark.parametrize("offset", [b"-2", b"1_0", " \u0663".encode(), b"9" * 5000])
+def test_what_names_no_offset_is_nobodys(offset: bytes) -> None:
+    headers = [
+        (name, offset if name == contract.QUARANTINE_OFFSET else value)
+        for name, value in quarantined(ORIGINAL).own_headers
+    ]
+    assert kept_of(replace(ORIGINAL, own_headers=tuple(headers))) is None
 
 
 def test_whose_record_it_is() -> None:

@@ -1,0 +1,83 @@
+"""JSON records under every rule and mask: each is landed, or bad by one rule with its reason."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Final
+
+from headrace.config.hygiene import Hygiene
+from headrace.contract import HEADERS, KEY, METADATA_FIELD, record_field
+from headrace.records.arrow import arrow_schema
+from headrace.records.columns import Columns
+from headrace.records.masks import REDACTED
+from headrace.records.values import Values
+from router.given import GivenRecord, Place
+from tests.fuzz.json_records import COERCIBLE, SCHEMA, SEEDS
+from tests.fuzz.target import Target, check_reason
+
+_RULES: Final = {
+    "required": ["b"],
+    "ranges": {
+        "i": {"min": -5, "max": 5},
+        "l": {"min": "0x10"},
+        "f": {"max": 0.5},
+        "d": {"min": -1, "max": 1e9},
+        "m": {"min": "-1.5", "max": "20.00"},
+        "a": {"min": "1970-01-01"},
+        "t": {"max": "2100-01-01T00:00:00Z"},
+        "w": {"min": "1971-01-01T00:00:00"},
+        "o": {"max": "23:00:00"},
+        "n.k": {"min": 1},
+    },
+    "max_future_skew": "1h",
+    "max_size": "1KiB",
+    "mask": {
+        "s": "sha256",
+        "y": {"sha256": {"salt": "pepper"}},
+        "n.p": {"keep_first": 2},
+        "z": "redact",
+    },
+}
+_WHOLE: Final = replace(
+    SCHEMA, fields=(*SCHEMA.fields, METADATA_FIELD, record_field([KEY, HEADERS]))
+)
+# As they are, without one, and what Kafka's 64 bits may hold beside.
+_TIMES_MS: Final = (1_772_323_200_000, -1, 2**62, -(2**63))
+
+
+def columns(**rules: object) -> Columns:
+    """Return what makes columns of records under those rules."""
+    hygiene = Hygiene.model_validate(rules)
+    values = Values("id", "json", SCHEMA, hygiene, None, "quarantine")
+    return Columns(values, "events", "here", arrow_schema(_WHOLE), [KEY, HEADERS])
+
+
+def landed(make: Columns, record: GivenRecord) -> list[dict[str, Any]]:
+    """Return the row, if any: a record lands as one, or is one bad record with a reason."""
+    batch, _newest, bad = make([record], 3)
+    assert batch.num_rows + len(bad) == 1
+    batch.validate(full=True)
+    for message, broken in bad:
+        assert message is record
+        check_reason(broken.reason)
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows
+
+
+def _run(make: Columns, value: bytes) -> None:
+    at_ms = _TIMES_MS[len(value) % len(_TIMES_MS)]
+    for row in landed(make, GivenRecord(Place("events", 3, 7), at_ms, value, b"key")):
+        assert row["s"] is None or re.fullmatch("[0-9a-f]{64}", row["s"])
+        assert all(one in {None, REDACTED} for one in row["z"] or ())
+
+
+_STRICT: Final = columns(**_RULES)
+_LENIENT: Final = columns(
+    **{**_RULES, "required": ["l"], "coerce": list(COERCIBLE), "unknown_fields": "refuse"}
+)
+
+TARGETS: Final = (
+    Target("hygiene", lambda value: _run(_STRICT, value), SEEDS),
+    Target("hygiene-coerced", lambda value: _run(_LENIENT, value), SEEDS),
+)
