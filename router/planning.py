@@ -17,8 +17,8 @@ from headrace.expressions.settings import other_meaning
 from headrace.kafka.bulk import LARGEST_BATCH_BYTES, Way, properties_of
 from headrace.kafka.cluster import KafkaCluster
 from headrace.records.raw import RAW_SCHEMA
-from headrace.registry.address import RegistryAddress
-from headrace.registry.client import Registry
+from headrace.registry.address import address_of
+from headrace.registry.client import shared
 from headrace.schema.avro import parse_avro, to_avro
 from router.avro_output import output_schema
 from router.plan import Outlet, Registered, RoutePlan, Source, ToSearch, ToTable, ToTopic
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.config.hygiene import Hygiene
     from headrace.config.stream import Output
     from headrace.config.workspace import Workspace
+    from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
     from router.plan import Target
 
@@ -91,8 +92,8 @@ class Planner:
     def _source(self) -> Source:
         config = self._stream.config.source
         cluster = self._workspace.cluster(config.cluster)
-        url = config.registry_url
-        registry = None if url is None else RegistryAddress(url, self._cache_dir)
+        place, subject = config.writers_registry, config.registry_subject
+        registry = None if place is None else address_of(place, self._cache_dir, subject)
         return Source(
             cluster=cluster.name,
             topic=config.topic,
@@ -118,7 +119,7 @@ class Planner:
             case TopicSink() as sink:
                 registered = None
                 if sink.format == "avro" and sink.registry is not None:
-                    address = RegistryAddress(sink.registry.url, self._cache_dir)
+                    address = address_of(sink.registry, self._cache_dir, sink.subject)
                     known = self._stream.stream.sink_schemas.get(output.name)
                     registered = Registered(address, sink.subject, known)
                 return ToTopic(
@@ -135,9 +136,9 @@ class Planner:
         other = load_target(self._stream.stream, sink, self._workspace)
         source = other.config.source
         registered = None
-        if source.format == "avro" and source.registry_url is not None:
-            address = RegistryAddress(source.registry_url, self._cache_dir)
+        if source.format == "avro" and source.writers_registry is not None:
             subject = source.registry_subject or f"{source.topic}-value"
+            address = address_of(source.writers_registry, self._cache_dir, subject)
             registered = Registered(address, subject, other.schema)
         return ToTopic(source.cluster, source.topic, source.format, sink.key, "lz4", registered)
 
@@ -155,7 +156,7 @@ class Planner:
             place = target.registered
             written = place.known or output_schema(outlet, schema)
             text = json.dumps(to_avro(written))
-            avro = written, Registry(place.address).register(place.subject, text)
+            avro = written, shared(place.address).register(place.subject, text)
         return replace(outlet, target=replace(target, way=self._way(target), avro=avro))
 
     def _way(self, target: ToTopic, settings: Mapping[str, str] | None = None) -> Way:
@@ -184,4 +185,4 @@ def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record
     subject = config.registry_subject
     if registry is None or subject is None:
         raise Terminal(f"stream {stream.config.name} has no schema")
-    return parse_avro(Registry(registry).latest(subject).text, f"subject {subject}")
+    return parse_avro(shared(registry).latest(subject).text, f"subject {subject}")

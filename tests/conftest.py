@@ -91,5 +91,6 @@ def unique() -> Callable[[str], str]:
 @pytest.fixture
 def registry_server() -> Iterator[RegistryServer]:
     """A schema registry of the test's own."""
-    with RegistryServer() as running:
+    # Ids of its own: a later one may be given the same port, and a client knows its ids by that.
+    with RegistryServer(first_id=1 + 1000 * next(_numbers)) as running:
         yield running

@@ -9,10 +9,11 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 from uuid import UUID
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Sequence
     from typing import Self
 
@@ -27,6 +28,7 @@ class Held:
     text: str
     form: str = "AVRO"
     references: tuple[dict[str, object], ...] = ()
+    context: str = ""
 
     @property
     def guid(self) -> UUID:
@@ -45,13 +47,17 @@ class Held:
 class RegistryServer:
     """A registry that can be stopped, started again, and made to fail.
 
-    What it knows outlives a stop. `asked` has the path of every question that reached it.
+    What it knows outlives a stop. `asked` has the path of every question that reached it. Each
+    context (`:.context:subject`) has ids of its own. Where there are `tokens`, only they let in.
     """
 
     user: str | None = None
     password: str = ""
     first_id: int = 1
+    tls: ssl.SSLContext | None = None
+    tokens: list[str] | None = None
     asked: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     _held: list[Held] = field(default_factory=list)
     _subjects: dict[str, list[Held]] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)
@@ -82,6 +88,11 @@ class RegistryServer:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
+        if self.tls is not None:
+            # Shaken hands with in the thread of the request, so that nobody holds up the others.
+            self._server.socket = self.tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -97,7 +108,12 @@ class RegistryServer:
         """Where it is, with the user and the password in it."""
         password = quote(self.password, safe="")
         user = f"{self.user}:{password}@" if self.user is not None else ""
-        return f"http://{user}127.0.0.1:{self._port}"
+        return f"http{'s' if self.tls else ''}://{user}127.0.0.1:{self._port}"
+
+    def forget(self) -> None:
+        """Be as if re-created: at the same place, and with nothing in it."""
+        self._held.clear()
+        self._subjects.clear()
 
     def fail_next(self, times: int, status: int = 500, body: bytes = b"") -> None:
         """Give the next questions that status in place of an answer."""
@@ -117,10 +133,13 @@ class RegistryServer:
     ) -> Held:
         """Register a schema without asking whether it is compatible."""
         text = schema if isinstance(schema, str) else json.dumps(schema)
-        same = (one for one in self._held if one.text == text and one.form == form)
+        context = _context_of(subject)
+        there = [one for one in self._held if one.context == context]
+        same = (one for one in there if one.text == text and one.form == form)
         held = next(same, None)
         if held is None:
-            held = Held(self.first_id + len(self._held), text, form, tuple(references))
+            number = self.first_id + len(there)
+            held = Held(number, text, form, tuple(references), context)
             self._held.append(held)
         versions = self._subjects.setdefault(subject, [])
         if held not in versions:
@@ -130,14 +149,17 @@ class RegistryServer:
     def answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any] | None) -> None:
         """Answer one question."""
         self.asked.append(handler.path)
+        self.headers.append(dict(handler.headers.items()))
         if self._failures:
             status, failure = self._failures.pop(0)
             content = failure
         elif not self._admits(handler.headers.get("Authorization")):
             status, content = 401, b'{"error_code": 401, "message": "Unauthorized"}'
         else:
-            parts = [unquote(part) for part in urlsplit(handler.path).path.strip("/").split("/")]
-            status, found = self._route(parts, body)
+            asked = urlsplit(handler.path)
+            parts = [unquote(part) for part in asked.path.strip("/").split("/")]
+            subject = parse_qs(asked.query).get("subject", [""])[0]
+            status, found = self._route(parts, body, _context_of(subject))
             content = json.dumps(found).encode()
         handler.send_response(status)
         handler.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
@@ -146,13 +168,16 @@ class RegistryServer:
         handler.wfile.write(content)
 
     def _admits(self, authorization: str | None) -> bool:
+        if self.tokens is not None:
+            return authorization in [f"Bearer {one}" for one in self.tokens]
         pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
         return self.user is None or authorization == f"Basic {pair}"
 
-    def _route(self, parts: list[str], body: dict[str, Any] | None) -> Answer:
+    def _route(self, parts: list[str], body: dict[str, Any] | None, context: str) -> Answer:
         match parts, body:
             case ["schemas", "ids", said], None:
-                held = next((one for one in self._held if str(one.id) == said), None)
+                there = (one for one in self._held if one.context == context)
+                held = next((one for one in there if str(one.id) == said), None)
             case ["schemas", "guids", said], None:
                 held = next((one for one in self._held if str(one.guid) == said), None)
             case ["subjects", subject, "versions", said], None:
@@ -201,6 +226,10 @@ class RegistryServer:
             if held.text == body["schema"]:
                 return 200, self._as_version(subject, number)
         return 404, {"error_code": 40403, "message": "Schema not found"}
+
+
+def _context_of(subject: str) -> str:
+    return subject[: subject.index(":", 1) + 1] if subject.startswith(":.") else ""
 
 
 def _incompatibility(old: dict[str, Any], new: dict[str, Any]) -> str | None:

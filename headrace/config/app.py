@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -14,18 +14,15 @@ from headrace.config.kafka_parts import (
     REGISTRY_DOC,
     SCHEMA_DOC,
     Format,
-    RegistryAddress,
     SchemaRef,
     StartingOffsets,
+    registry_of,
     registry_subject,
-    registry_url,
 )
 from headrace.config.lookups import Lookup
 from headrace.config.model import Model
+from headrace.config.registries import RegistryAddress
 from headrace.config.scalars import Callable_, Duration, KeyName, Name, Text, Topics
-
-if TYPE_CHECKING:
-    from headrace.config.secret import Secret
 
 
 class DynamicSource(Model):
@@ -54,9 +51,9 @@ class KafkaTopics(Model):
     )
 
     @property
-    def registry_url(self) -> Secret | None:
+    def writers_registry(self) -> RegistryAddress | None:
         """Where the schemas of writers are looked up, None where no registry is named."""
-        return registry_url(self.schema_ref, self.registry)
+        return registry_of(self.schema_ref, self.registry)
 
     @property
     def registry_subject(self) -> str | None:

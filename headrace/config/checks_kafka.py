@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from headrace.config.checks_registry import check_registry_address
 from headrace.config.problems import did_you_mean
 from headrace.expressions.columns import RAW, Columns
 from headrace.schema.avro import SchemaRefused, load_avro
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from headrace.config.document import KeyPath
     from headrace.config.sheet import Sheet
     from headrace.schema.model import Record
-
-_ADDRESS = re.compile(r"https?://[^\s/]")
 
 
 def check_source(sheet: Sheet, path: KeyPath) -> tuple[Record | None, bool]:
@@ -32,7 +30,7 @@ def check_source(sheet: Sheet, path: KeyPath) -> tuple[Record | None, bool]:
     if form in {"json", "avro"} and not has_schema:
         message = f'missing key "schema": format {form} needs one'
         sheet.report(path, message, "add schema: an Avro schema file", key=True)
-    check_address(sheet, (*path, "schema", "registry", "url"))
+    check_registry_address(sheet, (*path, "schema", "registry"))
     return load_schema(sheet, (*path, "schema")), False
 
 
@@ -40,7 +38,7 @@ def check_registry(sheet: Sheet, path: KeyPath) -> None:
     """Check that a source of format avro says once where its schemas are, and no other does."""
     form, given = sheet.text(*path, "format"), sheet.mapping(*path)
     is_registered = bool(sheet.mapping(*path, "schema"))
-    check_address(sheet, (*path, "registry", "url"))
+    check_registry_address(sheet, (*path, "registry"))
     if form in {"json", "raw"} and "registry" in given:
         message = f"a registry beside the schema is for format avro, and this is {form}"
         sheet.report((*path, "registry"), message, "remove it", key=True)
@@ -50,14 +48,6 @@ def check_registry(sheet: Sheet, path: KeyPath) -> None:
     elif form == "avro" and "schema" in given and not is_registered and "registry" not in given:
         message = 'missing key "registry": format avro needs one to look up the schemas of writers'
         sheet.report(path, message, 'add registry: {url: "http://…"}', key=True)
-
-
-def check_address(sheet: Sheet, path: KeyPath) -> None:
-    """Report what is no address of a server; the address itself may hold a password."""
-    text = sheet.text(*path)
-    if text is not None and not _ADDRESS.match(text):
-        message = "expected an address such as http://host:8081, got something else"
-        sheet.report(path, message, "begin it with http:// or https://")
 
 
 def load_schema(sheet: Sheet, path: KeyPath) -> Record | None:

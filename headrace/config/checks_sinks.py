@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.config.checks_kafka import check_address, check_named, check_sink, load_schema
+from headrace.config.checks_kafka import check_named, check_sink, load_schema
 from headrace.config.checks_lake_table import check_partitions
+from headrace.config.checks_registry import check_address, check_registry_address
 from headrace.config.checks_target import check_target
 from headrace.config.given import Given, check_fits
 from headrace.config.sinks import ORIGIN_ID
@@ -40,7 +41,7 @@ def check_output_sink(sheet: Sheet, path: KeyPath, given: Given | None) -> Recor
 def _check_schema(sheet: Sheet, path: KeyPath, given: Given | None) -> Record | None:
     """Check what belongs to format avro alone; return the schema that is written with."""
     form, keys = sheet.text(*path, "format"), sheet.mapping(*path)
-    check_address(sheet, (*path, "registry", "url"))
+    check_registry_address(sheet, (*path, "registry"))
     if form == "avro":
         if "registry" not in keys:
             message = 'missing key "registry": format avro registers its schema there'

@@ -7,30 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from headrace.config.model import Model
+from headrace.config.registries import RegistryAddress, RegistrySchema
 from headrace.config.scalars import KeyName, Text, Topic
-from headrace.config.secret import Secret
 
 Format = Literal["json", "avro", "raw"]
 StartingOffsets = Literal["earliest", "latest"]
-
-
-class Registry(Model):
-    """Where a schema registry keeps a schema."""
-
-    url: Secret = Field(description="The registry's address. Never shown: it may hold a password.")
-    subject: Text = Field(description="The subject that the schema is registered under.")
-
-
-class RegistryAddress(Model):
-    """Where a schema registry is."""
-
-    url: Secret = Field(description="The registry's address. Never shown: it may hold a password.")
-
-
-class RegistrySchema(Model):
-    """A schema that is kept in a registry."""
-
-    registry: Registry = Field(description="The registry and the subject.")
 
 
 def _schema_kind(value: object) -> str:
@@ -52,11 +33,13 @@ REGISTRY_DOC = (
 )
 
 
-def registry_url(schema: str | RegistrySchema | None, own: RegistryAddress | None) -> Secret | None:
+def registry_of(
+    schema: str | RegistrySchema | None, own: RegistryAddress | None
+) -> RegistryAddress | None:
     """Return where the schemas of writers are looked up, None where no registry is named."""
     if own is not None:
-        return own.url
-    return schema.registry.url if isinstance(schema, RegistrySchema) else None
+        return own
+    return schema.registry if isinstance(schema, RegistrySchema) else None
 
 
 def registry_subject(schema: str | RegistrySchema | None) -> str | None:
@@ -83,9 +66,9 @@ class KafkaSource(Model):
     registry: RegistryAddress | None = Field(default=None, description=REGISTRY_DOC)
 
     @property
-    def registry_url(self) -> Secret | None:
+    def writers_registry(self) -> RegistryAddress | None:
         """Where the schemas of writers are looked up, None where no registry is named."""
-        return registry_url(self.schema_ref, self.registry)
+        return registry_of(self.schema_ref, self.registry)
 
     @property
     def registry_subject(self) -> str | None:

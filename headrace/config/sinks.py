@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from headrace.config.kafka_parts import KafkaSink
 from headrace.config.lake_table import Target
 from headrace.config.model import Model
+from headrace.config.registries import SinkRegistry  # noqa: TC001 - pydantic reads it
 from headrace.config.scalars import Text, refusal
 from headrace.config.secret import Secret
 
@@ -30,15 +31,6 @@ def _index(value: str) -> str:
 
 
 IndexName = Annotated[str, AfterValidator(_index)]
-
-
-class SinkRegistry(Model):
-    """Where the schema of what is written is registered."""
-
-    url: Secret = Field(description="The registry's address. Never shown: it may hold a password.")
-    subject: Text | None = Field(
-        default=None, description="The subject; by default `<topic>-value`."
-    )
 
 
 class TopicSink(KafkaSink):

@@ -11,7 +11,7 @@ from headrace.records.avro_leaf import Incompatible
 from headrace.records.avro_resolve import Resolver
 from headrace.records.framing import ID_END, VALUE_HEADER, framed, in_headers
 from headrace.records.rows import BadRecord
-from headrace.registry.client import UnknownSchema, UnusableSchema
+from headrace.registry.unusable import UnknownSchema, UnusableSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

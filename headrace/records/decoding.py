@@ -24,7 +24,7 @@ from headrace.records.hygiene import (
 from headrace.records.json_reader import UNREADABLE, JsonReader, explained
 from headrace.records.masks import masks
 from headrace.records.rows import BadRecord, row_class
-from headrace.registry.client import Registry
+from headrace.registry.client import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from headrace.config.hygiene import Hygiene
     from headrace.records.rows import Headers
     from headrace.registry.address import RegistryAddress
+    from headrace.registry.client import Registry
     from headrace.schema.model import Record
 
 Format: TypeAlias = Literal["json", "avro", "raw"]
@@ -133,4 +134,4 @@ def region_of(headers: Headers | None, default: str | None) -> str | None:
 def _client(registry: RegistryAddress | None) -> Registry:
     if registry is None:
         raise Terminal("records in Avro cannot be read without a registry of their schemas")
-    return Registry(registry)
+    return shared(registry)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import Terminal
 from headrace.records.raw import RAW_SCHEMA
-from headrace.registry.address import RegistryAddress
-from headrace.registry.client import Registry
+from headrace.registry.address import address_of
+from headrace.registry.client import shared
 from headrace.schema.avro import parse_avro
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.config.kafka_parts import KafkaSource
     from headrace.config.workspace import Workspace
     from headrace.records.decoding import Format
+    from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
 
 
@@ -45,13 +46,13 @@ def values_of(
     name: str,
 ) -> Values:
     """Return how a source's records are read; a registry is asked for the schema that is there."""
-    url = source.registry_url
-    registry = None if url is None else RegistryAddress(url, workspace.state_dir / "registry")
+    place, folder = source.writers_registry, workspace.state_dir / "registry"
+    registry = None if place is None else address_of(place, folder, source.registry_subject)
     found = RAW_SCHEMA if source.format == "raw" else schema
     if found is None:
         subject = source.registry_subject
         if registry is None or subject is None:
             raise Terminal(f"{name} has no schema")
-        found = parse_avro(Registry(registry).latest(subject).text, f"subject {subject}")
+        found = parse_avro(shared(registry).latest(subject).text, f"subject {subject}")
     rules, tombstones = hygiene.as_rules(), hygiene.tombstones
     return Values(uuid.uuid4().hex, source.format, found, rules, registry, tombstones)

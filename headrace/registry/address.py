@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from headrace.config.checks_registry import BETWEEN_URLS
 from headrace.config.secret import Secret
 from headrace.errors import Terminal
 
@@ -15,32 +17,84 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from headrace.config.registries import RegistryAddress as RegistryConfig
+
+    Plain = tuple[str, Path | None, tuple[tuple[str, str], ...], str]
+
+# A subject of a context, as Confluent writes it: `:.context:subject`.
+_IN_CONTEXT: Final = re.compile(r"(:\.[^:]*:).*", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class RegistryAddress:
-    """A registry's URL, which may hold a password, and the folder that keeps its answers."""
+    """A registry's URL, which may hold a password, and the folder that keeps its answers.
+
+    The URL may be several of one registry, with commas. `properties` are the client's, by
+    Confluent's names. `context` is the one that ids are looked up in, "" where it is the default.
+    """
 
     url: Secret
     cache_dir: Path | None = None
+    properties: tuple[tuple[str, Secret], ...] = ()
+    context: str = ""
 
-    def __reduce__(self) -> tuple[Callable[..., RegistryAddress], tuple[str, Path | None]]:
+    def __reduce__(self) -> tuple[Callable[..., RegistryAddress], Plain]:
         # A task must ask as well: the pickle goes to Spark's own executors, and lies nowhere.
-        return _revealed, (self.url.reveal(), self.cache_dir)
+        properties = tuple((name, value.reveal()) for name, value in self.properties)
+        return _revealed, (self.url.reveal(), self.cache_dir, properties, self.context)
+
+
+def address_of(
+    config: RegistryConfig, cache_dir: Path | None, subject: str | None = None
+) -> RegistryAddress:
+    """Return the address that a file says; the ids of a subject's context are its own."""
+    properties = config.properties.given if config.properties else ()
+    return RegistryAddress(config.url, cache_dir, properties, context_of(subject or ""))
+
+
+def context_of(subject: str) -> str:
+    """Return the context that a subject's name begins with, "" where it has none."""
+    found = _IN_CONTEXT.fullmatch(subject)
+    return found[1] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """One URL of a registry without who asks, and what it says of that."""
+
+    url: Secret
+    authorization: Secret | None
+
+    def of(self, path: str) -> Secret:
+        """Return the URL of a path at it."""
+        return Secret(self.url.reveal() + path)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An address taken apart. `identity` tells registries apart without saying which they are."""
 
-    base: Secret
-    authorization: Secret | None
+    bases: tuple[Base, ...]
     identity: str
 
 
 def endpoint(address: RegistryAddress) -> Endpoint:
-    """Take the user and the password out of the URL."""
+    """Take users and passwords out of the URLs."""
+    bases = tuple(_base(url) for url in BETWEEN_URLS.split(address.url.reveal().strip()))
+    # Nobody's order of them makes another registry; a context has ids of its own.
+    places = [*sorted(one.url.reveal() for one in bases), *filter(None, [address.context])]
+    identity = hashlib.sha256("\n".join(places).encode()).hexdigest()[:16]
+    return Endpoint(bases, identity)
+
+
+def basic(user: str, password: str) -> Secret:
+    """Return what says a user and a password in a request."""
+    return Secret(f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")
+
+
+def _base(url: str) -> Base:
     try:
-        parts = urlsplit(address.url.reveal().strip())
+        parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
@@ -50,20 +104,15 @@ def endpoint(address: RegistryAddress) -> Endpoint:
             "the schema registry's URL is none that can be asked",
             "it looks like https://user:password@registry.example:8081",
         )
-    base = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
-    return Endpoint(
-        Secret(base),
-        _basic(parts.username, parts.password),
-        hashlib.sha256(base.encode()).hexdigest()[:16],
+    user = parts.username
+    return Base(
+        Secret(urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))),
+        None if user is None else basic(unquote(user), unquote(parts.password or "")),
     )
 
 
-def _basic(user: str | None, password: str | None) -> Secret | None:
-    if user is None:
-        return None
-    pair = f"{unquote(user)}:{unquote(password or '')}"
-    return Secret(f"Basic {base64.b64encode(pair.encode()).decode()}")
-
-
-def _revealed(url: str, cache_dir: Path | None) -> RegistryAddress:
-    return RegistryAddress(Secret(url), cache_dir)
+def _revealed(
+    url: str, cache_dir: Path | None, properties: tuple[tuple[str, str], ...], context: str
+) -> RegistryAddress:
+    held = tuple((name, Secret(value)) for name, value in properties)
+    return RegistryAddress(Secret(url), cache_dir, held, context)

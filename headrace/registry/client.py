@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from dataclasses import dataclass
@@ -14,38 +15,29 @@ import structlog
 from headrace.errors import Terminal
 from headrace.registry.address import endpoint
 from headrace.registry.cache import AnswersOnDisk
-from headrace.registry.http import RegistryHttp, RegistryRefuses, RegistrySilent
-from headrace.registry.references import stand_alone
+from headrace.registry.credentials import Credentials
+from headrace.registry.http import NoRegistry, RegistryHttp, RegistryRefuses, RegistrySilent
+from headrace.registry.referred import Referred
+from headrace.registry.refusals import Refusals
+from headrace.registry.unusable import UnknownSchema, UnusableSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from headrace.registry.address import RegistryAddress
 
-AVRO: Final = "AVRO"
-# Between registries of one cluster an id may take a moment to be known everywhere.
-UNKNOWN_FOR_S: Final = 30.0
-MOST_UNKNOWN: Final = 10_000
+# As long as a registry was silent just now, what is known of old is taken without asking.
+SILENT_FOR_S: Final = 10.0
+# Ids are Java's ints: nobody has another, and a registry may fail on one that is none.
+LARGEST_ID: Final = 2**31 - 1
+_GUIDS: Final = "/schemas/guids/"
+_ANY_ID: Final = "/schemas/ids/1"
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _INVALID: Final = 422
 
 log = structlog.get_logger(__name__)
-
-
-class UnusableSchema(Terminal):
-    """A schema that no record can be read with; `reason` goes on where `what` ends."""
-
-    def __init__(self, what: str, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"{what} {reason}")
-
-
-class UnknownSchema(UnusableSchema):
-    """What the registry says that it does not have."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what, "is not in the registry")
+_shared: Final[dict[RegistryAddress, Registry]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,41 +51,52 @@ class RegisteredSchema:
 
 
 class Registry:
-    """A schema registry, and all that it ever said.
+    """A schema registry, and all that it said since this process asks it.
 
-    A registry that does not answer is Transient (RegistrySilent). An id's schema never changes:
-    it is asked for once. What may change is asked for each time, and known of old only while the
-    registry is silent.
+    A registry that does not answer is Transient (RegistrySilent). An id's schema is asked for
+    once in a process; what was kept on disk by an earlier one counts only while the registry is
+    silent, for a registry that was re-created gives the same ids to other schemas. A refusal is
+    asked about again, after a second, then two, at most five minutes.
     """
 
-    def __init__(self, address: RegistryAddress) -> None:
+    def __init__(
+        self, address: RegistryAddress, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         asked = endpoint(address)
-        self._http = RegistryHttp(asked)
+        self._http = RegistryHttp(asked, Credentials(dict(address.properties)))
         folder = address.cache_dir / asked.identity if address.cache_dir else None
         self._disk = AnswersOnDisk(folder)
+        self._clock = clock
+        self._silent_until = 0.0
         self._texts: dict[str, str] = {}
-        self._unknown_until: dict[str, float] = {}
+        self._refusals = Refusals(clock)
+        self._referred = Referred(self._asked, address.context)
+        # The registry looks an id up in the default context unless it is told another.
+        self._in = f"?subject={quote(address.context, safe='')}" if address.context else ""
 
     def schema_by_id(self, schema_id: int) -> str:
         """Return the Avro text of that id, with what it refers to."""
-        return self._schema(f"/schemas/ids/{schema_id}", f"schema id {schema_id}")
+        what = f"schema id {schema_id}"
+        if schema_id > LARGEST_ID:
+            raise UnknownSchema(what)
+        return self._schema(f"/schemas/ids/{schema_id}{self._in}", what)
 
     def schema_by_guid(self, guid: UUID) -> str:
         """Return the Avro text of that GUID, with what it refers to."""
-        return self._schema(f"/schemas/guids/{guid}", f"schema {guid}")
+        return self._schema(f"{_GUIDS}{guid}", f"schema {guid}")
 
     def latest(self, subject: str) -> RegisteredSchema:
         """Return a subject's newest version."""
         what = f"subject {subject}"
         try:
             answer = self._asked(f"/subjects/{quote(subject, safe='')}/versions/latest", what)
+            whole = {**answer, "schema": self._referred.whole(answer, what)}
         except RegistrySilent as silent:
             kept = self._disk.find("latest", subject)
             if kept is None:
                 raise
-            _warn(subject, silent)
+            _warn(silent, subject=subject)
             return _registered(kept)
-        whole = {**answer, "schema": self._text(answer, what)}
         found = _registered(whole)
         self._disk.keep("latest", subject, whole)
         return found
@@ -109,7 +112,7 @@ class Registry:
             kept = self._disk.find("registered", name)
             if kept is None:
                 raise
-            _warn(subject, silent)
+            _warn(silent, subject=subject)
             return _integer(kept, "id")
         except RegistryRefuses as no:
             raise _not_registered(subject, no) from None
@@ -120,23 +123,33 @@ class Registry:
     def _schema(self, path: str, what: str) -> str:
         text = self._texts.get(path)
         if text is None:
-            text = self._texts[path] = self._kept_or_asked(path, what)
+            self._refusals.check(path)
+            text = self._texts[path] = self._asked_or_kept(path, what)
+            self._refusals.forget(path)
         return text
 
-    def _kept_or_asked(self, path: str, what: str) -> str:
-        if self._unknown_until.get(path, 0.0) > time.monotonic():
-            raise UnknownSchema(what)
-        kept = self._disk.find("schemas", path)
-        if kept is not None and isinstance(kept.get("schema"), str):
-            return str(kept["schema"])
+    def _asked_or_kept(self, path: str, what: str) -> str:
+        found = self._disk.find("schemas", path)
+        kept = None if found is None else found.get("schema")
+        if isinstance(kept, str) and self._clock() < self._silent_until:
+            return kept
         try:
-            text = self._text(self._asked(path, what), what)
-        except UnknownSchema:
-            if len(self._unknown_until) >= MOST_UNKNOWN:
-                self._unknown_until.clear()
-            self._unknown_until[path] = time.monotonic() + UNKNOWN_FOR_S
+            text = self._referred.whole(self._asked(path, what), what)
+        except UnusableSchema as no:
+            self._refusals.add(path, no)
             raise
-        self._disk.keep("schemas", path, {"schema": text})
+        except RegistrySilent as silent:
+            if not isinstance(kept, str):
+                raise
+            self._silent_until = self._clock() + SILENT_FOR_S
+            _warn(silent, schema=what)
+            return kept
+        if text != kept:
+            if kept is not None:
+                log.warning(
+                    "a schema is another than before: was the registry re-created?", schema=what
+                )
+            self._disk.keep("schemas", path, {"schema": text})
         return text
 
     def _asked(self, path: str, what: str) -> dict[str, object]:
@@ -146,33 +159,20 @@ class Registry:
             if no.status == _NOT_FOUND:
                 raise UnknownSchema(what) from None
             raise
+        except NoRegistry as no:
+            if no.status != _NOT_FOUND or not path.startswith(_GUIDS):
+                raise
+            # Many registries have ids alone, and any byte may begin a record that is none.
+            with contextlib.suppress(UnknownSchema):
+                self._asked(_ANY_ID, what)
+            raise UnusableSchema(what, "is a GUID, and the registry knows ids alone") from None
 
-    def _text(self, answer: Mapping[str, object], what: str) -> str:
-        form, text = answer.get("schemaType") or AVRO, answer.get("schema")
-        if form != AVRO:
-            raise UnusableSchema(what, f"is {form}, not Avro")
-        if not isinstance(text, str):
-            raise Terminal(f"the schema registry gives no schema for {what}")
-        references = answer.get("references")
-        if not isinstance(references, list) or not references:
-            return text
-        referred = [self._referred(one, what) for one in references]
-        try:
-            return stand_alone(text, referred)
-        except ValueError:
-            raise UnusableSchema(what, "is no JSON") from None
 
-    def _referred(self, reference: object, what: str) -> str:
-        if not isinstance(reference, dict):
-            raise Terminal(f"the schema registry gives a reference that is none, for {what}")
-        subject, version = str(reference.get("subject")), str(reference.get("version"))
-        # A version that was deleted is still what older schemas mean.
-        path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version)}?deleted=true"
-        try:
-            return self._text(self._asked(path, what), what)
-        except UnknownSchema:
-            gone = f"refers to version {version} of {subject}, which is not in the registry"
-            raise UnusableSchema(what, gone) from None
+def shared(address: RegistryAddress) -> Registry:
+    """Return this process's client of a registry: what one task has asked, the next one knows."""
+    if address not in _shared:
+        _shared[address] = Registry(address)
+    return _shared[address]
 
 
 def _registered(answer: Mapping[str, object]) -> RegisteredSchema:
@@ -201,5 +201,5 @@ def _not_registered(subject: str, no: RegistryRefuses) -> Terminal:
     return Terminal(f"subject {subject}: {no.message}")
 
 
-def _warn(subject: str, silent: RegistrySilent) -> None:
-    log.warning("the schema is the one known of old", subject=subject, reason=silent.message)
+def _warn(silent: RegistrySilent, **what: str) -> None:
+    log.warning("the schema is the one known of old", **what, reason=silent.message)

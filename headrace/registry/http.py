@@ -1,27 +1,27 @@
-"""The registry's REST interface: one question, one answer, tried a few times."""
+"""The registry's REST interface: one question, one answer, tried a few times at each URL."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
-import urllib.request
 from typing import TYPE_CHECKING, Final
-from urllib.error import HTTPError, URLError
 
 import stamina
 
 from headrace.errors import Terminal, Transient
+from headrace.registry.request import Refused, TryAgain, answer, request
 
 if TYPE_CHECKING:
-    from headrace.registry.address import Endpoint
+    from headrace.registry.address import Base, Endpoint
+    from headrace.registry.credentials import Credentials
 
 TRIES: Final = 4
-TRY_LIMIT_S: Final = 5.0
 ALL_TRIES_LIMIT_S: Final = 15.0
 _JSON: Final = "application/vnd.schemaregistry.v1+json"
-_TOO_MANY: Final = 429
-_REFUSED: Final = {401: "does not know the user or the password", 403: "forbids it to this user"}
+_UNAUTHORIZED: Final = 401
+_REFUSED: Final = {
+    _UNAUTHORIZED: "does not know the user, the password or the token",
+    403: "forbids it to this user",
+}
 
 
 class RegistrySilent(Transient):
@@ -44,15 +44,24 @@ class RegistryRefuses(Terminal):
         super().__init__(f"the schema registry refuses: {reason} ({code})")
 
 
-class _TryAgain(Exception):
-    """What another try may answer; it never says where the question went."""
+class NoRegistry(Terminal):
+    """An answer that no schema registry gives."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(
+            f"what answers at the schema registry's URL is no schema registry (HTTP {status})",
+            "correct the URL in headrace.yaml; its path is the one before /subjects",
+        )
 
 
 class RegistryHttp:
-    """Asks one registry."""
+    """Asks one registry, at the URL that answered last; at the next one where that does not."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, credentials: Credentials) -> None:
+        self._bases = endpoint.bases
+        self._credentials = credentials
+        self._at = 0
 
     def get(self, path: str) -> dict[str, object]:
         """Return what lies at that path."""
@@ -64,7 +73,7 @@ class RegistryHttp:
 
     def _ask(self, path: str, body: bytes | None) -> dict[str, object]:
         tries = stamina.retry_context(
-            on=_TryAgain,
+            on=TryAgain,
             attempts=TRIES,
             timeout=ALL_TRIES_LIMIT_S,
             wait_initial=0.1,
@@ -74,76 +83,45 @@ class RegistryHttp:
         try:
             for attempt in tries:
                 with attempt:
-                    return _answer(self._request(path, body))
-        except _TryAgain as error:
+                    return self._try_each(path, body)
+        except TryAgain as error:
             raise RegistrySilent(str(error)) from None
         raise RegistrySilent("no try was made")
 
-    def _request(self, path: str, body: bytes | None) -> urllib.request.Request:
-        url = self._endpoint.base.reveal() + path
+    def _try_each(self, path: str, body: bytes | None) -> dict[str, object]:
+        reasons: list[str] = []
+        for _ in self._bases:
+            try:
+                return self._asked(self._bases[self._at], path, body)
+            except TryAgain as error:
+                reasons.append(str(error))
+                self._at = (self._at + 1) % len(self._bases)
+        raise TryAgain(", ".join(dict.fromkeys(reasons)))
+
+    def _asked(self, base: Base, path: str, body: bytes | None) -> dict[str, object]:
+        try:
+            return self._answer(base, path, body)
+        except Refused as no:
+            # A token may have been called back before its end.
+            if no.status != _UNAUTHORIZED or not self._credentials.renew():
+                raise _refusal(no) from None
+        try:
+            return self._answer(base, path, body)
+        except Refused as no:
+            raise _refusal(no) from None
+
+    def _answer(self, base: Base, path: str, body: bytes | None) -> dict[str, object]:
         headers = {"Accept": f"{_JSON}, application/json", "Content-Type": _JSON}
-        request = urllib.request.Request(url, body, headers)  # noqa: S310 - http(s): see endpoint()
-        if self._endpoint.authorization is not None:
-            # Not to whom an answer may redirect.
-            request.add_unredirected_header("Authorization", self._endpoint.authorization.reveal())
-        return request
+        own = self._credentials.headers(base)
+        return answer(request(base.of(path), body, headers, own), self._credentials.tls)
 
 
-def _answer(request: urllib.request.Request) -> dict[str, object]:
-    try:
-        with urllib.request.urlopen(request, timeout=TRY_LIMIT_S) as response:  # noqa: S310 - as above
-            return _object(response.read(), response.status)
-    except HTTPError as error:
-        with error:
-            raise _refusal(error.code, _body(error)) from None
-    except URLError as error:
-        raise _TryAgain(_reason(error.reason)) from None
-    except (OSError, http.client.HTTPException, UnicodeError) as error:
-        raise _TryAgain(_reason(error)) from None
-
-
-def _body(error: HTTPError) -> bytes:
-    try:
-        return error.read()
-    except (OSError, http.client.HTTPException):
-        return b""
-
-
-def _refusal(status: int, body: bytes) -> Exception:
-    if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR or status == _TOO_MANY:
-        return _TryAgain(f"HTTP {status}")
-    if status in _REFUSED:
-        advice = "the registry's URL in headrace.yaml has them: https://user:password@…"
-        return Terminal(f"the schema registry {_REFUSED[status]} (HTTP {status})", advice)
-    answer = _object(body, status)
-    code, reason = answer.get("error_code"), answer.get("message")
+def _refusal(no: Refused) -> Terminal:
+    if no.status in _REFUSED:
+        advice = "the registry's URL has them, https://user:password@…, or its properties do"
+        return Terminal(f"the schema registry {_REFUSED[no.status]} (HTTP {no.status})", advice)
+    code, reason = (no.body or {}).get("error_code"), (no.body or {}).get("message")
     if not isinstance(code, int):
-        return _foreign(status)
-    return RegistryRefuses(status, code, str(reason))
-
-
-def _object(body: bytes, status: int) -> dict[str, object]:
-    try:
-        answer = json.loads(body)
-    except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
-        raise _foreign(status) from None
-    return answer
-
-
-def _foreign(status: int) -> Terminal:
-    # Somebody else's 404 must not make every id an unknown one.
-    return Terminal(
-        f"what answers at the schema registry's URL is no schema registry (HTTP {status})",
-        "correct the URL in headrace.yaml; its path is the one before /subjects",
-    )
-
-
-def _reason(error: object) -> str:
-    """Return the system's words; a whole exception may say where the question went."""
-    if isinstance(error, ssl.SSLError):
-        # Its words name the host.
-        return f"TLS: {error.reason or 'no connection'}"
-    words = getattr(error, "strerror", None)
-    return words if isinstance(words, str) else type(error).__name__
+        # Somebody else's 404 must not make every id an unknown one.
+        return NoRegistry(no.status)
+    return RegistryRefuses(no.status, code, str(reason))

@@ -43,9 +43,10 @@ def test_the_examples_of_the_documentation_fit() -> None:
         schema = MODELS[whole["kind"]].model_json_schema()
         assert list(_misfits(whole, schema, schema["$defs"], "")) == []
     parts = {key: value for one in wholes if "kind" not in one for key, value in one.items()}
-    assert {"clusters", "hygiene", "overrides"} <= set(parts)
-    examples = {"headrace": [key for key in parts if key not in {"hygiene", "overrides"}]}
-    examples |= {"stream": ["hygiene", "overrides"]}
+    of_streams = ["source", "hygiene", "overrides"]
+    assert {"clusters", *of_streams} <= set(parts)
+    examples = {"headrace": [key for key in parts if key not in of_streams]}
+    examples |= {"stream": of_streams}
     for name, keys in examples.items():
         schema = MODELS[name].model_json_schema()
         misfits = _misfits({key: parts[key] for key in keys}, schema, schema["$defs"], "")

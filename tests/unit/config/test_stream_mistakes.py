@@ -10,6 +10,7 @@ import pytest
 
 from headrace.config.hygiene import MaskWith
 from headrace.config.load import load_stream, load_workspace
+from headrace.config.registries import RegistryAddress
 from headrace.config.secret import Secret
 from headrace.config.sinks import SearchSink, StreamSink, TableSink, TopicSink
 from tests.unit.config.workspaces import FULL_STREAM
@@ -253,7 +254,9 @@ def test_a_stream_with_every_key_is_sound(files: Files) -> None:
     files.write("streams/full.yaml", FULL_STREAM)
     assert files.problems() == []
     loaded = load_stream(Path("streams/full.yaml"), load_workspace())
-    assert loaded.config.source.registry_url == Secret("http://registry:8081")
+    assert loaded.config.source.writers_registry == RegistryAddress(
+        url=Secret("http://registry:8081")
+    )
     assert isinstance(loaded.config.hygiene.mask["user_id"], MaskWith)
     avro, lake, search, target = (output.sink for output in loaded.config.outputs)
     assert isinstance(avro, TopicSink)
@@ -307,6 +310,38 @@ def test_bad_records_have_no_topic_only_where_no_rule_sends_them_there(files: Fi
         assert (quarantine.topic if quarantine else None) == topic
 
 
+BESIDE = "format: avro, schema: schemas/events.avsc, registry: "
+OAUTH = "bearer.auth.credentials.source: OAUTHBEARER"
+PROPERTIES = {
+    "ssl.ca.location: ca.pem, ssl.certificate.location: c.pem, ssl.key.location: k.pem": None,
+    "basic.auth.user.info: 'u:hunter2'": None,
+    "bearer.auth.credentials.source: STATIC_TOKEN, bearer.auth.token: t": None,
+    "ssl.ca.locatoin: ca.pem": (
+        '3:142: unknown key "ssl.ca.locatoin" — did you mean "ssl.ca.location"?'
+    ),
+    "ssl.key.location: k.pem": (
+        '3:129: missing key "ssl.certificate.location": ssl.key.location goes with it — '
+        "add ssl.certificate.location"
+    ),
+    f"{OAUTH}, bearer.auth.client.id: i, bearer.auth.client.secret: hunter2": (
+        '3:129: missing key "bearer.auth.issuer.endpoint.url": OAUTHBEARER needs it — '
+        "add bearer.auth.issuer.endpoint.url"
+    ),
+    "bearer.auth.token: hunter2": (
+        "3:142: bearer.auth.token says nothing without bearer.auth.credentials.source — "
+        "add bearer.auth.credentials.source: STATIC_TOKEN or OAUTHBEARER"
+    ),
+    "bearer.auth.credentials.source: STATIC_TOKEN, bearer.auth.token: t, "
+    "basic.auth.user.info: 'u:hunter2'": (
+        "3:210: basic.auth.user.info and bearer.auth.credentials.source say twice who asks — "
+        "remove one of the two"
+    ),
+    "bearer.auth.credentials.source: SASL_INHERIT": (
+        '3:174: expected STATIC_TOKEN or OAUTHBEARER, got "SASL_INHERIT"'
+    ),
+}
+
+
 def test_what_is_said_about_registries(files: Files) -> None:
     write(files)
     files.spoil("streams/events.yaml", "format: json, schema: schemas/events.avsc", "XX")
@@ -323,8 +358,16 @@ def test_what_is_said_about_registries(files: Files) -> None:
         ),
         "format: avro, schema: schemas/events.avsc, registry: {url: 'r:81', subject: s}": (
             "3:116: expected an address such as http://host:8081, got something else — "
-            'begin it with http:// or https://|3:124: unknown key "subject" — known: url'
+            'begin it with http:// or https://|3:124: unknown key "subject" — known: url, properties'
         ),
+        "format: avro, schema: schemas/events.avsc, registry: {url: 'http://u:a,b@r,https://s'}": (
+            None
+        ),
+        "format: avro, schema: schemas/events.avsc, registry: {url: 'https://r, s:81'}": None,
+        **{
+            f"{BESIDE}{{url: 'https://r', properties: {{{given}}}}}": said
+            for given, said in PROPERTIES.items()
+        },
     }.items():
         files.spoil("streams/events.yaml", "XX", source)
         found = [one.removeprefix("streams/events.yaml:") for one in files.problems()]

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -11,8 +13,9 @@ import structlog
 from headrace.config.secret import Secret
 from headrace.errors import Terminal
 from headrace.registry.address import RegistryAddress
-from headrace.registry.client import Registry, UnknownSchema, UnusableSchema
-from headrace.registry.http import TRIES, RegistrySilent
+from headrace.registry.client import Registry
+from headrace.registry.http import TRIES, NoRegistry, RegistrySilent
+from headrace.registry.unusable import UnknownSchema, UnusableSchema
 from tests.registry_server import RegistryServer
 
 if TYPE_CHECKING:
@@ -45,12 +48,156 @@ def test_an_id_is_asked_for_once(registry_server: RegistryServer) -> None:
     assert len(registry_server.asked) == 1
 
 
-def test_an_unknown_id_is_not_asked_for_by_every_record(registry_server: RegistryServer) -> None:
+@dataclass
+class Clock:
+    now_s: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def failing(server: RegistryServer, how: str) -> tuple[int, str]:
+    """Put what no record can be read with; return its id, and what is said of it."""
+    match how:
+        case "unknown":
+            return 77, "schema id 77 is not in the registry"
+        case "protobuf":
+            return server.put("s", "message", form="PROTOBUF").id, "is PROTOBUF, not Avro"
+        case "no JSON":
+            leaf = reference("Place", "place")
+            server.put("place", schema(ID, name="Place"))
+            return server.put("s", "{", references=[leaf]).id, "is no schema in JSON"
+    held = server.put("s", EVENT, references=[reference("Place", "place")])
+    return held.id, "refers to version 1 of place, which is not in the registry"
+
+
+@pytest.mark.parametrize("how", ["unknown", "protobuf", "no JSON", "broken reference"])
+def test_what_cannot_be_read_is_asked_for_again_later_and_later(
+    registry_server: RegistryServer, how: str
+) -> None:
+    """Not by every record; and not never, for somebody may mend it."""
+    schema_id, reason = failing(registry_server, how)
+    clock = Clock()
+    client = Registry(RegistryAddress(Secret(registry_server.url)), clock)
+    moments: list[float] = []
+    for second in range(2_000):
+        clock.now_s = 1_000.0 + second
+        for _ in range(3):
+            before = len(registry_server.asked)
+            with pytest.raises(UnusableSchema, match=reason):
+                client.schema_by_id(schema_id)
+            if len(registry_server.asked) > before:
+                moments.append(second)
+    waits = [later - earlier for earlier, later in itertools.pairwise(moments)]
+    assert waits[:9] == [1, 2, 4, 8, 16, 32, 64, 128, 256]
+    assert set(waits[9:]) == {300}
+
+
+@pytest.mark.parametrize("how", ["unknown", "broken reference"])
+def test_what_can_be_read_by_now_is_found(registry_server: RegistryServer, how: str) -> None:
+    schema_id, _ = failing(registry_server, how)
+    clock = Clock()
+    client = Registry(RegistryAddress(Secret(registry_server.url)), clock)
+    with pytest.raises(UnusableSchema):
+        client.schema_by_id(schema_id)
+    registry_server.put("place", schema(ID, name="Place"))
+    if how == "unknown":
+        registry_server.first_id = schema_id
+        registry_server.forget()
+        registry_server.put("s", EVENT)
+    clock.now_s += 1.0
+    assert json.loads(client.schema_by_id(schema_id))["name"] == "tv.Event"
+
+
+def test_a_silent_registry_is_not_remembered_as_a_refusal(registry_server: RegistryServer) -> None:
+    held = registry_server.put("s", EVENT)
+    client = Registry(RegistryAddress(Secret(registry_server.url)), Clock())
+    registry_server.stop()
+    with pytest.raises(RegistrySilent):
+        client.schema_by_id(held.id)
+    registry_server.start()
+    assert client.schema_by_id(held.id) == EVENT
+
+
+def test_an_id_that_no_registry_gives_is_not_asked_for(registry_server: RegistryServer) -> None:
+    with pytest.raises(UnknownSchema):
+        registry(registry_server).schema_by_id(2**31)
+    assert registry_server.asked == []
+
+
+def test_a_registry_without_guids_is_still_one(registry_server: RegistryServer) -> None:
+    """Any byte may begin a record that is none: that one is bad, and the registry is not."""
+    registry_server.fail_next(1, 404, b"")
+    with pytest.raises(UnusableSchema, match="is a GUID, and the registry knows ids alone"):
+        registry(registry_server).schema_by_guid(UUID(int=7))
+    registry_server.fail_next(2, 404, b"")
+    with pytest.raises(NoRegistry, match="is no schema registry"):
+        registry(registry_server).schema_by_guid(UUID(int=7))
+
+
+def test_a_registry_that_was_re_created_is_believed(
+    registry_server: RegistryServer, tmp_path: Path
+) -> None:
+    """The same id at the same place, and another schema: only the registry knows which it is."""
+    other = schema(ID, name="tv.Other")
+    held = registry_server.put("s", EVENT)
+    assert registry(registry_server, tmp_path).schema_by_id(held.id) == EVENT
+    registry_server.forget()
+    with pytest.raises(UnknownSchema):
+        registry(registry_server, tmp_path).schema_by_id(held.id)
+    assert registry_server.put("s", other).id == held.id
+    with structlog.testing.capture_logs() as logs:
+        assert registry(registry_server, tmp_path).schema_by_id(held.id) == other
+    assert [one["log_level"] for one in logs if "re-created" in one["event"]] == ["warning"]
+    # From now on that is what is known of old.
+    registry_server.stop()
+    assert registry(registry_server, tmp_path).schema_by_id(held.id) == other
+
+
+def test_a_silent_registry_is_asked_once_for_all_that_is_known_of_old(
+    registry_server: RegistryServer, tmp_path: Path
+) -> None:
+    ids = [registry_server.put("s", schema(ID, name=f"tv.E{number}")).id for number in range(20)]
+    first = registry(registry_server, tmp_path)
+    texts = [first.schema_by_id(one) for one in ids]
+    clock = Clock()
+    second = Registry(RegistryAddress(Secret(registry_server.url), tmp_path), clock)
+    registry_server.fail_next(100, 503)
+    registry_server.asked.clear()
+    assert [second.schema_by_id(one) for one in ids] == texts
+    assert len(registry_server.asked) == TRIES
+
+
+def test_references_are_asked_for_once(registry_server: RegistryServer) -> None:
+    """A diamond ten deep: each of two types refers to both of the level below."""
+    names: list[str] = []
+    for level in range(11):
+        below = names
+        names = [f"L{level}a", f"L{level}b"] if level < 10 else ["Top"]
+        for name in names:
+            fields = [{"name": one.lower(), "type": one} for one in below] or [ID]
+            references = [reference(one, one) for one in below]
+            held = registry_server.put(name, schema(*fields, name=name), references=references)
     client = registry(registry_server)
-    for _ in range(3):
-        with pytest.raises(UnknownSchema, match="schema id 77 is not in the registry"):
-            client.schema_by_id(77)
-    assert len(registry_server.asked) == 1
+    text = client.schema_by_id(held.id)
+    assert len(registry_server.asked) == 1 + 20
+    defined = [f"L{level}{side}" for level in range(10) for side in "ab"]
+    assert all(text.count(f'"name": "{name}"') == 1 for name in defined)
+    again = registry_server.put(
+        "again",
+        schema({"name": "x", "type": "L9a"}, name="Again"),
+        references=[reference("L9a", "L9a")],
+    )
+    client.schema_by_id(again.id)
+    assert len(registry_server.asked) == 1 + 20 + 1
+
+
+def test_references_without_end_are_a_fault_of_the_schema(registry_server: RegistryServer) -> None:
+    registry_server.put("a", schema(ID, name="A"), references=[reference("B", "b")])
+    registry_server.put("b", schema(ID, name="B"), references=[reference("A", "a")])
+    held = registry_server.put("top", EVENT, references=[reference("A", "a")])
+    with pytest.raises(UnusableSchema, match="refers to others without end"):
+        registry(registry_server).schema_by_id(held.id)
 
 
 def test_what_was_asked_outlives_an_outage_and_a_restart(
@@ -161,7 +308,8 @@ def test_a_subject_that_is_not_there(registry_server: RegistryServer) -> None:
 
 def test_registering_twice_is_registering_once(registry_server: RegistryServer) -> None:
     client = registry(registry_server)
-    assert client.register("events-value", EVENT) == client.register("events-value", EVENT) == 1
+    first = client.register("events-value", EVENT)
+    assert first == client.register("events-value", EVENT) == registry_server.first_id
 
 
 def test_a_schema_that_does_not_fit_is_refused_with_the_registrys_reason(
@@ -224,7 +372,7 @@ def test_the_user_and_the_password_in_the_url() -> None:
         held = server.put("events-value", EVENT)
         assert registry(server).schema_by_id(held.id) == EVENT
         wrong = RegistryAddress(Secret(server.url.replace("p%40ss", "guess")))
-        with pytest.raises(Terminal, match="does not know the user or the password") as raised:
+        with pytest.raises(Terminal, match="does not know the user, the password or") as raised:
             Registry(wrong).schema_by_id(held.id)
         assert "guess" not in str(raised.value)
 
