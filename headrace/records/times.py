@@ -1,20 +1,25 @@
 """Points in time between text, numbers and microseconds since 1970, in UTC.
 
-A text as computers write it is read by the standard library, all others by our own rules.
+A text as computers write it is read by the standard library, all others by our own rules. Either
+takes time: what is known of a second is looked up.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from headrace.records.rows import BadRecord
 from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_US, LAST_US, MICROSECOND
 
 SECOND_US: Final = 1_000_000
 DAY_S: Final = 86_400
-MOST_REMEMBERED: Final = 200_000
+Key = TypeVar("Key")
+Known = TypeVar("Known")
+
+# Hours of a stream; what is remembered has the same size for each second.
+MOST_REMEMBERED: Final = 20_000
 
 # What `fromisoformat` takes in any version of Python, and means by it what we do.
 _PLAIN = re.compile(
@@ -27,7 +32,13 @@ _CLOCK = re.compile(r"[T ](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", r
 _ZONE = re.compile(r"(?:Z|UTC|GMT|([+-])(\d{1,2})(?::?(\d{2}))?)?", re.ASCII)
 _BLANKS: Final = " \t\n\r\f\v"
 
-_seconds_text: Final[dict[int, str]] = {}
+# What a digit behind the point counts for, by how many of them there are.
+_SCALES: Final[dict[int, int]] = {digits: 10 ** (6 - digits) for digits in range(1, 7)}
+
+# Records of a stream lie within seconds of each other, so most seconds are known already:
+# «2026-01-05T03:04:05» in UTC with its microseconds, and the other way round.
+_known_seconds: Final[dict[str, int]] = {}
+_known_texts: Final[dict[int, str]] = {}
 
 
 def instant_of(text: str) -> int:
@@ -41,6 +52,22 @@ def instant_of(text: str) -> int:
 
 def plain_instant(text: str) -> int | None:
     """Return the microseconds of a text as computers write it; None for all other texts."""
+    second_us = _known_seconds.get(text[:19])
+    if second_us is not None:
+        digits = text[20:-1]
+        scale = _SCALES.get(len(digits))
+        if (
+            scale is not None
+            and digits.isdecimal()
+            and digits.isascii()
+            and text[19] == "."
+            and text[-1] == "Z"
+        ):
+            return second_us + int(digits) * scale
+    return _by_the_library(text)
+
+
+def _by_the_library(text: str) -> int | None:
     if _PLAIN(text) is None:
         return None
     try:
@@ -51,6 +78,8 @@ def plain_instant(text: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     micros = (moment - EPOCH) // MICROSECOND
+    if text[-1] == "Z":
+        _remember(_known_seconds, text[:19], micros - moment.microsecond)
     # At the ends of our calendar a zone's offset decides.
     return micros if FIRST_US <= micros <= LAST_US else None
 
@@ -65,8 +94,7 @@ def wall_clock_of(text: str) -> int:
 def instant_text(micros: int) -> str:
     """Return the ISO-8601 text in UTC with microseconds."""
     seconds, fraction = divmod(micros, SECOND_US)
-    # Records of a stream lie within seconds of each other: most are known already.
-    known = _seconds_text.get(seconds) or _text_of_seconds(seconds)
+    known = _known_texts.get(seconds) or _text_of_seconds(seconds)
     return f"{known}.{fraction:06d}Z"
 
 
@@ -157,7 +185,11 @@ def _text_of_seconds(seconds: int) -> str:
     minutes, second = divmod(second, 60)
     hour, minute = divmod(minutes, 60)
     text = f"{date_text(days)}T{hour:02d}:{minute:02d}:{second:02d}"
-    if len(_seconds_text) >= MOST_REMEMBERED:
-        _seconds_text.clear()
-    _seconds_text[seconds] = text
+    _remember(_known_texts, seconds, text)
     return text
+
+
+def _remember(known: dict[Key, Known], key: Key, value: Known) -> None:
+    if len(known) >= MOST_REMEMBERED:
+        known.clear()
+    known[key] = value

@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 
 from headrace.records.rows import BadRecord
 from headrace.records.times import (
+    MOST_REMEMBERED,
+    _known_seconds,
+    _known_texts,
     date_of,
     date_text,
+    in_our_years,
     instant_of,
     instant_text,
     time_of_day_of,
@@ -86,6 +90,42 @@ def test_what_is_no_instant(text: str) -> None:
     for _ in range(2):
         with pytest.raises(BadRecord):
             instant_of(text)
+
+
+@given(moments, st.integers(1, 9), st.sampled_from(["Z", "", "+00:00", "-05:30"]))
+def test_a_fraction_of_any_length_is_cut_off_at_the_microsecond(
+    moment: datetime, digits: int, zone: str
+) -> None:
+    text = f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}789"[: 20 + digits]
+    kept = moment.replace(microsecond=int(text[20:26].ljust(6, "0")))
+    micros = (kept - EPOCH) // MICROSECOND
+    hours = {"-05:30": 330}.get(zone, 0)
+    if in_our_years(micros + hours * 60_000_000):
+        for _ in range(2):
+            assert instant_of(text + zone) == micros + hours * 60_000_000
+    assert wall_clock_of(text + zone) == micros
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-05T03:04:05.\u0661Z", "2026-01-05T03:04:05.1_0Z", "2026-01-05T03:04:05,123Z"]
+)
+def test_digits_are_digits_behind_a_second_that_is_known_too(text: str) -> None:
+    assert instant_of("2026-01-05T03:04:05.5Z") == instant_of("2026-01-05T03:04:05.500Z")
+    with pytest.raises(BadRecord):
+        instant_of(text)
+
+
+def test_what_is_remembered_is_bounded_whatever_the_texts() -> None:
+    sizes: list[int] = []
+    for turn in range(3):
+        for number in range(MOST_REMEMBERED):
+            micros = (turn * MOST_REMEMBERED + number) * 1_000_000
+            # A tail of any length is no part of what is remembered.
+            instant_of(f"{instant_text(micros)[:-1]}{' ' * (number % 50)}Z")
+            instant_of(instant_text(micros))
+        sizes += [len(known) for known in (_known_seconds, _known_texts)]
+    assert max(sizes) <= MOST_REMEMBERED
+    assert {len(key) for key in _known_seconds} == {19}
 
 
 @given(st.dates())
