@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backfill.rows import as_json, values_of
+from headrace.floats import json_number
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:
@@ -105,13 +106,11 @@ def _strings(column: pa.Array) -> pa.Array:
 
 def _numbers(column: pa.Array) -> pa.Array:
     """Write numbers as Python does; one that is none, as JSON knows none, as a text."""
-    values = column.cast(pa.float64())
-    spelt = encode(values.to_pylist())[1:-1].decode().split(",") if len(values) else []
-    texts = pa.array(spelt, TEXT)
-    finite = pc.is_finite(values)
-    if pc.all(finite).as_py() is not False:
-        return texts
-    return pc.if_else(finite, texts, _quoted(values.cast(TEXT)))
+    values = values_of(column)
+    finite = pc.is_finite(column)
+    if pc.all(finite).as_py() is False:
+        values = [json_number(one) if isinstance(one, float) else one for one in values]
+    return pa.array(encode(values)[1:-1].decode().split(",") if values else [], TEXT)
 
 
 def _times(column: pa.Array) -> pa.Array:

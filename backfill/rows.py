@@ -5,14 +5,21 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import decimal
-import math
 import uuid
 import warnings
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
 
+from headrace.floats import json_number, shortest
 from headrace.times import DAY_US, EPOCH, MICROSECOND, format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    # What is null stays null.
+    Shorten: TypeAlias = Callable[[Any], Any]
 
 
 def as_json(value: object) -> str:
@@ -28,7 +35,28 @@ def values_of(column: pa.Array) -> list[object]:
         except (OverflowError, ValueError):
             # A time that Python's datetime does not know, of a clock that lies.
             values = [_value(scalar) for scalar in column]
-    return values
+    shorten = _shortener(column.type)
+    return values if shorten is None else [shorten(value) for value in values]
+
+
+def _shortener(kind: pa.DataType) -> Shorten | None:
+    """Return what gives floats of 32 bits, within a value too, the digits they were written with."""
+    if pa.types.is_float32(kind):
+        return lambda value: None if value is None else shortest(value)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        item = _shortener(kind.value_type)
+        return item and (lambda many: many and [item(one) for one in many])
+    if pa.types.is_map(kind):
+        inner = _shortener(kind.item_type)
+        return inner and (lambda many: many and {key: inner(one) for key, one in many.items()})
+    if pa.types.is_struct(kind):
+        fields = {one.name: short for one in kind if (short := _shortener(one.type))}
+        return (
+            (lambda row: row and {**row, **{n: fields[n](row[n]) for n in fields}})
+            if fields
+            else None
+        )
+    return None
 
 
 def _value(scalar: pa.Scalar) -> object:
@@ -58,7 +86,7 @@ def _plain(value: object) -> object:
         case None | bool() | int() | str():
             return value
         case float():
-            return value if math.isfinite(value) else str(value)
+            return json_number(value)
         case dt.datetime():
             if value.tzinfo is None:
                 return value.isoformat(timespec="microseconds")

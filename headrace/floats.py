@@ -1,4 +1,4 @@
-"""Numbers of 32 bits, as Python holds them: in 64."""
+"""Floating numbers: those of 32 bits, which Python holds in 64, and those that JSON cannot hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import struct
 from typing import Final
 
 _FLOAT: Final = struct.Struct("<f")
+_NOT_FINITE: Final = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def single(value: float) -> float:
@@ -29,3 +30,8 @@ def shortest(value: float) -> float:
             # The largest floats, rounded up.
             continue
     return float(f"{value:.9g}")
+
+
+def json_number(value: float) -> float | str:
+    """Return what JSON holds for a number: itself, or the word that Spark writes, too."""
+    return value if math.isfinite(value) else _NOT_FINITE.get(value, "NaN")

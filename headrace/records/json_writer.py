@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from headrace.floats import shortest
+from headrace.floats import json_number, shortest
 from headrace.records.rows import Row, Value, attribute, row_class
 from headrace.records.times import date_text, instant_text, wall_clock_text
 from headrace.schema.model import Array, Map, Primitive, Record
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from headrace.schema.model import Type
 
     Write: TypeAlias = Callable[[Value], Value]
-
-_NOT_FINITE: Final = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 class JsonWriter:
@@ -90,20 +87,13 @@ def _written(value: Value, write: Write | None) -> Value:
     return value if write is None or value is None else write(value)
 
 
-def _double(value: float) -> float | str:
-    # JSON has no numbers for these; Spark writes the same words.
-    if value == value and value not in _NOT_FINITE:  # noqa: PLR0124 - false for a NaN alone
-        return value
-    return _NOT_FINITE.get(value, "NaN")
-
-
 def _single(value: float) -> float | str:
-    return _double(shortest(value))
+    return json_number(shortest(value))
 
 
 _PRIMITIVE: Final[dict[Primitive, Write]] = {
     Primitive.FLOAT: _single,
-    Primitive.DOUBLE: _double,
+    Primitive.DOUBLE: json_number,
     Primitive.DATE: date_text,
     Primitive.TIMESTAMP_MILLIS: instant_text,
     Primitive.TIMESTAMP_MICROS: instant_text,

@@ -43,7 +43,7 @@ def fuzz(name: str, seconds: int, keep: bool) -> bool:
     found.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(TARGETS[name].seeds):
         (found / f"seed-{number}").write_bytes(seed)
-    corpus.mkdir(exist_ok=True)
+    corpus.mkdir(parents=True, exist_ok=True)
     limits = [f"-timeout={SLOWEST_S}", f"-max_len={MOST_BYTES}", f"-artifact_prefix={found}/../"]
     explore = [sys.executable, "-m", "tests.fuzz.explore", name, *limits]
     well = subprocess.run(

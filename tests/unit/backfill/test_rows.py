@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from decimal import Decimal
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from backfill.json_columns import json_objects, text_bytes, with_line_ends
 from backfill.rows import as_json, values_of
+from headrace.records.json_reader import JsonReader
+from headrace.schema.avro import parse_avro
 
 UTC = dt.UTC
 COLUMNS: dict[str, tuple[pa.DataType, object, object]] = {
@@ -19,8 +22,14 @@ COLUMNS: dict[str, tuple[pa.DataType, object, object]] = {
     "int": (pa.int32(), -5, -5),
     "long": (pa.int64(), 2**63 - 1, 2**63 - 1),
     "double": (pa.float64(), 0.1, 0.1),
-    "nan": (pa.float64(), float("nan"), "nan"),
-    "infinite": (pa.float64(), float("-inf"), "-inf"),
+    "nan": (pa.float64(), float("nan"), "NaN"),
+    "infinite": (pa.float64(), float("-inf"), "-Infinity"),
+    "single": (pa.float32(), 0.1, 0.1),
+    "singles": (
+        pa.list_(pa.map_(pa.string(), pa.struct([("a", pa.float32()), ("b", pa.float64())]))),
+        [None, [("k", {"a": 0.1, "b": 0.1}), ("n", None)]],
+        [None, {"k": {"a": 0.1, "b": 0.1}, "n": None}],
+    ),
     "text": (pa.string(), 'é\n"\u2028', 'é\n"\u2028'),
     "bytes": (pa.binary(), b"\xff\x00", "/wA="),
     "fixed": (pa.binary(2), b"ab", "YWI="),
@@ -121,6 +130,27 @@ def test_by_columns_it_is_what_it_is_value_by_value(made: list[dict[str, object]
     lines = lines_of(batch)
     assert [json.loads(line) for line in lines] == [json.loads(line) for line in wanted]
     assert all(line.count("\n") == 1 for line in lines)
+
+
+def test_numbers_that_are_written_are_read_again() -> None:
+    """What a replay sends as JSON is read by the live sources, which know these words alone."""
+    values = [0.1, None, math.nan, math.inf, -math.inf, 1e-45]
+    read = JsonReader(
+        parse_avro(
+            {
+                "type": "record",
+                "name": "E",
+                "fields": [{"name": name, "type": ["null", name]} for name in ("double", "float")],
+            }
+        )
+    )
+    batch = pa.RecordBatch.from_pydict(
+        {"double": pa.array(values, pa.float64()), "float": pa.array(values, pa.float32())}
+    )
+    found = [read(line.encode()) for line in lines_of(batch)]
+    again = {"double": [row.f0 for row in found], "float": [row.f1 for row in found]}
+    for name, column in again.items():
+        assert repr(column) == repr(batch.column(name).to_pylist())
 
 
 def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
