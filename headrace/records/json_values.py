@@ -47,8 +47,8 @@ def fixes(record: Record) -> tuple[list[str], dict[str, object]]:
         convert = _converter(field.type)
         if field.type in _INSTANTS:
             # Read right here: the calls to it would take as long again.
-            plainly = "found.__class__ is str and (at := plain(found)) is not None"
-            cases.append(f"if {plainly}: row.{name} = at")
+            plainly = "found.__class__ is str and (instant := plain(found)) is not None"
+            cases.append(f"if {plainly}: row.{name} = instant")
         if may_be_unset(field, olds.get(number)) and may_be_absent(field):
             names[f"default{number}"] = default_of(field)
             missing = "found is UNSET" if field.nullable else "found is UNSET or found is None"

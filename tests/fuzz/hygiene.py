@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 
 from headrace.config.hygiene import Hygiene
-from headrace.contract import HEADERS, KEY, METADATA_FIELD, record_field
+from headrace.contract import HEADERS, KEY, METADATA, METADATA_FIELD, record_field
 from headrace.records.arrow import arrow_schema
 from headrace.records.columns import Columns
 from headrace.records.masks import REDACTED
 from headrace.records.values import Values
+from headrace.times import EPOCH
 from router.given import GivenRecord, Place
 from tests.fuzz.json_records import COERCIBLE, SCHEMA, SEEDS
 from tests.fuzz.target import Target, check_reason
@@ -42,8 +44,9 @@ _RULES: Final = {
 _WHOLE: Final = replace(
     SCHEMA, fields=(*SCHEMA.fields, METADATA_FIELD, record_field([KEY, HEADERS]))
 )
-# As they are, without one, and what Kafka's 64 bits may hold beside.
-_TIMES_MS: Final = (1_772_323_200_000, -1, 2**62, -(2**63))
+# By what stands behind the record: none, and what Kafka's 64 bits may hold beside.
+_TIME_MS: Final = 1_772_323_200_000
+_TIMES_MS: Final = {b" ": -1, b"\t": 2**62, b"\n": -(2**63)}
 
 
 def columns(**rules: object) -> Columns:
@@ -62,11 +65,19 @@ def landed(make: Columns, record: GivenRecord) -> list[dict[str, Any]]:
         assert message is record
         check_reason(broken.reason)
     rows: list[dict[str, Any]] = batch.to_pylist()
+    for row in rows:
+        place = row[METADATA]
+        assert (place["topic"], place["partition"], place["offset"]) == (
+            "events",
+            3,
+            record.offset(),
+        )
+        assert place["kafka_ingestion_ts"] == EPOCH + timedelta(milliseconds=record.timestamp_ms)
     return rows
 
 
 def _run(make: Columns, value: bytes) -> None:
-    at_ms = _TIMES_MS[len(value) % len(_TIMES_MS)]
+    at_ms = _TIMES_MS.get(value[-1:], _TIME_MS)
     for row in landed(make, GivenRecord(Place("events", 3, 7), at_ms, value, b"key")):
         assert row["s"] is None or re.fullmatch("[0-9a-f]{64}", row["s"])
         assert all(one in {None, REDACTED} for one in row["z"] or ())
@@ -77,7 +88,15 @@ _LENIENT: Final = columns(
     **{**_RULES, "required": ["l"], "coerce": list(COERCIBLE), "unknown_fields": "refuse"}
 )
 
+_SEEDS: Final = (
+    *SEEDS,
+    b'{"b":true,"l":17,"t":"2026-01-05T03:04:05.123456Z","s":"hidden","z":["x",null]}',
+    b'{"b":true,"l":"17","m":"1.5","n":{"k":5,"p":"secret"},"y":"aGk=","o":"03:04:05"}',
+    b'{"b":true,"l":17} ',
+    b'{"b":true,"l":17}\n',
+)
+
 TARGETS: Final = (
-    Target("hygiene", lambda value: _run(_STRICT, value), SEEDS),
-    Target("hygiene-coerced", lambda value: _run(_LENIENT, value), SEEDS),
+    Target("hygiene", lambda value: _run(_STRICT, value), _SEEDS),
+    Target("hygiene-coerced", lambda value: _run(_LENIENT, value), _SEEDS),
 )
