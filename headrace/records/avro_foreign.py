@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PLAIN: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+# Each is a branch of one statement, and the compiler goes only so deep.
+MOST_BRANCHES: Final = 500
 # How few bytes each takes.
 _SMALLEST: Final = {"null": 0, "float": 4, "double": 8}
 
@@ -138,6 +140,8 @@ class _Parser:
         )
 
     def _union(self, branches: list[object], namespace: str) -> Node:
+        if len(branches) > MOST_BRANCHES:
+            raise SchemaUnreadable(f"it has a union of more than {MOST_BRANCHES} types")
         nodes = tuple(self.node(branch, namespace) for branch in branches)
         if any(isinstance(node, Union) for node in nodes):
             raise SchemaUnreadable("it has a union in a union")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.records.avro_foreign import Fields, Leaf, Many, Symbols, Union, kind_of, smallest
 from headrace.records.avro_leaf import Incompatible, names_match, read_leaf, read_plain
 from headrace.records.avro_skip import Skipper
-from headrace.records.avro_source import MOST_EMPTY_ITEMS, Body, Names, read_long, read_unsigned
+from headrace.records.avro_source import MOST_EMPTY_ITEMS, Body, Names, read_unsigned
 from headrace.records.defaults import default_source
 from headrace.records.rows import row_class
 from headrace.schema.model import Array, Enumeration, Map, Record
@@ -107,7 +107,12 @@ class Resolver:
                 body.line(f"{target}, pos = {read}(buf, pos, end)")
             case Many(), (Array() | Map()) if writer.keyed == isinstance(reader, Map):
                 read = self._names.name(self._many(writer, reader, path))
-                body.line(f"{target}, pos = {read}(buf, pos, end)")
+                # Most of what is empty is one byte, which is worth no call.
+                with body.block("if buf[pos]:"):
+                    body.line(f"{target}, pos = {read}(buf, pos, end)")
+                with body.block("else:"):
+                    body.line(f"{target} = {'[]' if isinstance(reader, Array) else '{}'}")
+                    body.line("pos += 1")
             case Symbols(), Enumeration():
                 self._enumeration(body, writer, reader, target, path)
             case Leaf(), _ if not isinstance(reader, Record | Array | Map | Enumeration):
@@ -168,16 +173,18 @@ class Resolver:
         is_map = isinstance(reader, Map)
         body.line("items = {}" if is_map else "items = []")
         with body.block("while True:"):
-            read_long(body, "count")
-            with body.block("if count == 0:"):
-                body.line("return items, pos")
-            with body.block("if count < 0:"):
-                body.line("count = -count")
-                # The block's length in bytes, for those who pass over it.
+            number = read_unsigned(body)
+            with body.block(f"if {number} & 1:"):
+                body.line(f"count = {number} + 1 >> 1")
+                # Below zero: the block's length in bytes follows, for those who pass over it.
                 read_unsigned(body)
+            with body.block(f"elif {number}:"):
+                body.line(f"count = {number} >> 1")
+            with body.block("else:"):
+                body.line("return items, pos")
             least = smallest(writer.item) + is_map
             body.refuse_if(
-                f"count * {least} > end - pos" if least else self._too_many_empty(body),
+                _too_many(least) if least else self._too_many_empty(body),
                 f"{path} has more items than the value has room for",
             )
             with body.block("for _ in range(count):"):
@@ -201,6 +208,11 @@ class Resolver:
             slot = _Slot(reader.item, reader.item_nullable)
             self._slot(body, writer.item, slot, "item", f"{path}[]")
             body.line("items.append(item)")
+
+
+def _too_many(least: int) -> str:
+    """Return when there are more items of so many bytes than there is room for."""
+    return f"{'count' if least == 1 else f'count * {least}'} > end - pos"
 
 
 def _wanted(writer: Fields, reader: Record) -> dict[int, Field]:

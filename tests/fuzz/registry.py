@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tests.fuzz import headers, hygiene, json_records, times
+from tests.fuzz import avro_records, avro_schemas, headers, hygiene, json_records, times
 
 if TYPE_CHECKING:
     from tests.fuzz.target import Target
@@ -16,5 +16,7 @@ TARGETS: Final[dict[str, Target]] = {
         *times.TARGETS,
         *hygiene.TARGETS,
         *headers.TARGETS,
+        *avro_records.TARGETS,
+        *avro_schemas.TARGETS,
     )
 }

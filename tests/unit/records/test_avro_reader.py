@@ -109,6 +109,7 @@ def test_a_schema_that_cannot_be_the_streams_is_named(registry_server: RegistryS
         '{"type": []}',
         '["null", ["long", "string"]]',
         "[" * 200 + '"long"' + "]" * 200,
+        json.dumps([{"type": "fixed", "name": f"F{n}", "size": 1} for n in range(20_000)]),
     ],
 )
 def test_a_schema_that_is_none(registry_server: RegistryServer, text: str) -> None:
