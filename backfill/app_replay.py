@@ -25,7 +25,7 @@ from backfill.query_log import committed
 from backfill.replay import MS, counted
 from backfill.request import (
     held_by,
-    plan_of,
+    plan_to_run,
     sources_of,
     state_of,
 )
@@ -121,7 +121,7 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
     state.refuse_existing()
     uses = used_by(run.app, run.workspace, spark, request.time_column)
     marks = watermarks_of(run.app, tables_of(run.app))
-    plan = plan_of(run.workspace, request, conditions_of(uses), marks)
+    plan = plan_to_run(run.workspace, request, conditions_of(uses), marks)
     require_known(plan)
     if request.close_windows:
         plan = plan.closing()

@@ -16,7 +16,10 @@ from headrace.config.units import UnitError, parse_duration
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backfill.plan import Order
+    from backfill.preconditions import NullTimes, UpTo
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
     from headrace.records.ahead import Ahead
@@ -38,6 +41,8 @@ class Asked(TypedDict):
     rate_limit: str | None
     time_column: str
     scan: NotRequired[bool]
+    null_times: NotRequired[NullTimes | None]
+    up_to: NotRequired[UpTo]
     warmup: str | None
     cooldown: str | None
     widening: NotRequired[str | None]
@@ -72,6 +77,8 @@ def understood(asked: Asked, workspace: Workspace) -> tuple[LoadedApp | None, Re
         emitted=None if app is None or app.config.sink.time_column is None else emitted,
         lookups={} if app is None else app.config.lookups,
         widen_by_us=_widening(asked.get("widening"), app),
+        null_times=_null_times(tables, app, asked.get("null_times")),
+        up_to=asked.get("up_to", "complete"),
     )
 
 
@@ -79,6 +86,20 @@ def _widening(asked: str | None, app: LoadedApp | None) -> int | None:
     if asked is not None and app is None:
         raise UsageError("--widen-watermarks is for an application", "-c APP.yaml")
     return None if asked is None else duration_of("--widen-watermarks", asked) // MICROSECOND
+
+
+def _null_times(
+    tables: Iterable[str], app: LoadedApp | None, said: NullTimes | None
+) -> dict[str, NullTimes]:
+    """Return what becomes of rows without a time, by table: as the command says, else the file."""
+    if said is not None or app is None:
+        return dict.fromkeys(tables, said or "fail")
+    found: dict[str, NullTimes] = {}
+    for source in of_the_past(app.config).values():
+        # A table is read once for all its sources.
+        is_fail = "fail" in {source.null_times, found.get(source.identifier)}
+        found[source.identifier] = "fail" if is_fail else "skip"
+    return found
 
 
 def _widened(asked: Asked, app: LoadedApp | None, period: Period) -> Period:

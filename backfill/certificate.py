@@ -22,7 +22,9 @@ class SourceCount:
     """One table in a replay: the rows that came, and how many the plan says there are.
 
     By metadata alone the plan knows a span, where the period ends within a file, where regions
-    were chosen, or where rows are deleted. Rows that do not meet the conditions of an application
+    were chosen, or where rows are deleted. Rows without a time are of no period: they are passed over,
+    and counted. Beyond the time up to which the table was complete rows may be missing; None where no
+    writer says how far that is. Rows that do not meet the conditions of an application
     do not come, and are counted as left out.
     """
 
@@ -33,13 +35,16 @@ class SourceCount:
     rows_at_least: int
     rows_at_most: int
     left_out: int = 0
+    null_times: int = 0
+    complete_up_to: str | None = None
+    beyond_complete: bool | None = None
     conditions: tuple[str, ...] = ()
     is_unread: bool = False
 
     @property
     def rows_read(self) -> int:
-        """How many rows were looked at: those that came, and those that the conditions left out."""
-        return self.rows + self.left_out
+        """How many rows were looked at: those that came, and those that were left out."""
+        return self.rows + self.left_out + self.null_times
 
     @property
     def as_planned(self) -> bool:
@@ -113,6 +118,12 @@ class Certificate:
         """How many rows were looked at for that."""
         return sum(source.rows_read for source in self.sources)
 
+    @property
+    def beyond_complete(self) -> bool | None:
+        """Whether rows may be missing, as the period goes on beyond what is complete; None: unknown."""
+        said = [source.beyond_complete for source in self.sources]
+        return True if True in said else None if None in said else False
+
     def differences(self) -> list[str]:
         """Say what is not as it should be, each in a sentence; nothing where all is well."""
         found = []
@@ -144,6 +155,8 @@ class Certificate:
             "offset_order_held": self.offset_order_held,
             "batches_unmeasured": self.batches_unmeasured,
             "ahead": self.ahead,
+            "null_times": sum(source.null_times for source in self.sources),
+            "beyond_complete": self.beyond_complete,
             "period": self.period,
             "regions": self.regions,
             "app": None if self.app is None else asdict(self.app),
@@ -179,6 +192,12 @@ class Certificate:
             f"{_left_out(source)} by the plan {_span(source)}"
             for source in self.sources
         ]
+        lines += [
+            f"  {source.name} was complete up to {source.complete_up_to or 'no time yet'}, and the period"
+            " goes on beyond that"
+            for source in self.sources
+            if source.beyond_complete
+        ]
         lines += [f"  {lookup.to_text()}" for lookup in self.lookups]
         return "\n".join([*lines, *(f"  DIFFERS: {one}" for one in self.differences())])
 
@@ -190,9 +209,10 @@ def _regions(regions: Sequence[str]) -> str:
 def _left_out(source: SourceCount) -> str:
     if source.is_unread:
         return " not read by the transform,"
-    if not source.conditions:
-        return ""
-    return f" {source.left_out:,} left out (not {' AND '.join(source.conditions)}),"
+    text = f" {source.null_times:,} without a time," if source.null_times else ""
+    if source.conditions:
+        text += f" {source.left_out:,} left out (not {' AND '.join(source.conditions)}),"
+    return text
 
 
 def _span(source: SourceCount) -> str:

@@ -66,6 +66,20 @@ def table_options(function: F) -> F:
             " is dropped which was in time; with less, records may be.",
         ),
         click.option(
+            "--null-times",
+            type=click.Choice(["fail", "skip"]),
+            help="What to do where rows have no time, and so are of no period: refuse the replay, or leave"
+            " them out and count them. [default: as the application's file says; else fail]",
+        ),
+        click.option(
+            "--up-to",
+            type=click.Choice(["complete", "committed"]),
+            default="complete",
+            show_default=True,
+            help="complete: refuse a period of the past while a table's lake writer knows of records that"
+            " are still to land; committed: replay what there is.",
+        ),
+        click.option(
             "--time-column",
             default=INGESTION_TS,
             show_default=True,
@@ -216,7 +230,8 @@ def replay(
     newer than a: for every two records of any of the tables, whatever the layout of the files.
     The period is half-open and goes by `__metadata__.kafka_ingestion_ts`, or by the column that
     --time-column names; times are ISO-8601, in UTC where they name no zone. A row without a time
-    is of no period: it is not read, and the certificate says that it is missing. A certificate says what was read and how far out of order
+    is of no period: a replay with such rows is refused, unless --null-times skip leaves them out and
+    counts them. A certificate says what was read and how far out of order
     it was, as measured on the records; the exit code is 1 where it is not as it should be.
 
         backfill replay --table lake.playback.starts --to jsonl:replayed \

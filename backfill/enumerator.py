@@ -8,16 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from backfill.cutting import at_times
-from backfill.plan import Order, Plan, planned_source
+from backfill.plan import WORST, Order, Plan, PlannedSource, planned_source
 from backfill.planner import Limits, Step, bounded, unordered
 from backfill.strict import strict
 from backfill.widening import given, widened
+from headrace.landing.completeness import is_beyond
+from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from backfill.period import Period
-    from backfill.source import LakeSource
+    from backfill.source import Found, LakeSource
     from backfill.strict import Stretch
     from backfill.units import Unit
     from backfill.widening import Timed, Watermark
@@ -67,12 +69,15 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
         steps = list(bounded(pieces, threshold_us, limits, ends_us))
         units = _units_of(steps, sources)
     planned = tuple(
-        replace(
-            planned_source(name, source.snapshot_id, files[name], units[name], widest[name]),
-            schema_id=source.schema_id,
-            conditions=source.conditions,
-            files_skipped=found[name].files_skipped,
-            rows_skipped=found[name].rows_skipped,
+        _with_what_is_missing(
+            replace(
+                planned_source(name, source.snapshot_id, files[name], units[name], widest[name]),
+                schema_id=source.schema_id,
+                conditions=source.conditions,
+            ),
+            source,
+            found[name],
+            period,
         )
         for source in sources
         for name in [source.name]
@@ -97,6 +102,27 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
 def _without_events(step: Step) -> Step:
     """Return a step without what only the watermarks were planned by: a plan may be large."""
     return replace(step, units=tuple(replace(unit, events=()) for unit in step.units))
+
+
+def _with_what_is_missing(
+    planned: PlannedSource, source: LakeSource, found: Found, period: Period
+) -> PlannedSource:
+    null_times = sum(one.rows for one in found.without_time)
+    upto = source.complete_up_to
+    most = sorted(found.without_time, key=lambda one: (-one.rows, one.path))[:WORST]
+    return replace(
+        planned,
+        rows=planned.rows + null_times,
+        files_skipped=found.files_skipped,
+        rows_skipped=found.rows_skipped,
+        null_times=null_times,
+        null_times_in=tuple(most),
+        complete_up_to=None
+        if upto is None or upto.time_us is None
+        else format_time_us(upto.time_us),
+        beyond_complete=None if upto is None else is_beyond(upto, period.end_us_exclusive),
+        is_behind=upto is not None and upto.is_behind,
+    )
 
 
 def _all(found: Mapping[str, Sequence[T]]) -> list[T]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +13,7 @@ from backfill.columns import span_of, times_of
 from backfill.event_spans import NO_EVENTS, all_spans
 from backfill.units import RowGroup
 from headrace.errors import Terminal
+from headrace.times import DAY_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,42 +36,69 @@ class NoBounds(Terminal):
         )
 
 
-def row_groups(file: pq.ParquetFile, field_id: int, path: str, source: str) -> list[RowGroup]:
-    """Return the row groups of a file with their bounds; groups without rows are left out."""
-    column = _leaf_index(file, field_id, path, source)
+class Times(NamedTuple):
+    """The oldest and the newest time of a row group, and how many of its rows have one."""
+
+    min_ts_us: int
+    max_ts_us: int
+    rows: int
+
+
+NO_TIMES = Times(0, 0, 0)
+
+
+def row_groups(
+    file: pq.ParquetFile, field_id: int, path: str, source: str, *, scan: bool = False
+) -> list[RowGroup]:
+    """Return the row groups of a file with their bounds; groups in which no row has a time are left out.
+
+    Where the footer has no bounds of a group its times are read, if that is asked for.
+    """
+    leaf = _leaf_index(file, field_id, path, source)
+    if leaf is None:
+        return []
     found = []
     for index in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(index)
-        if not group.num_rows:
-            continue
-        statistics = group.column(column).statistics
-        if statistics is None or not statistics.has_min_max:
-            raise NoBounds(path, source)
-        bounds = _micros(statistics.min), _micros(statistics.max)
-        found.append(RowGroup(index, *bounds, group.num_rows, _size(group)))
+        times = _by_statistics(file, leaf, index) if group.num_rows else NO_TIMES
+        if times is None:
+            if not scan:
+                raise NoBounds(path, source)
+            times = _by_reading(file, leaf, index)
+        if times.rows:
+            found.append(RowGroup(index, *times, _size(group)))
     return found
 
 
-def scanned_row_groups(
-    file: pq.ParquetFile, field_id: int, path: str, source: str
-) -> list[RowGroup]:
-    """Return the row groups as `row_groups` does; where one has no bounds its times are read."""
-    try:
-        return row_groups(file, field_id, path, source)
-    except NoBounds:
-        column = file.schema.column(_leaf_index(file, field_id, path, source)).path
-    found = []
-    for index in range(file.metadata.num_row_groups):
-        batches = file.iter_batches(row_groups=[index], columns=[column])
-        held = [pc.min_max(times_of(batch, column)) for batch in batches]
-        bounds = [one for one in held if one["min"].is_valid]
-        # Where no row has a time, none is of any period.
-        if bounds:
-            low = min(one["min"].as_py() for one in bounds)
-            high = max(one["max"].as_py() for one in bounds)
-            group = file.metadata.row_group(index)
-            found.append(RowGroup(index, low, high, group.num_rows, _size(group)))
-    return found
+def _by_statistics(file: pq.ParquetFile, leaf: int, index: int) -> Times | None:
+    rows = file.metadata.row_group(index).num_rows
+    statistics = file.metadata.row_group(index).column(leaf).statistics
+    if statistics is None:
+        return None
+    is_counted = statistics.has_null_count
+    if is_counted and statistics.null_count == rows:
+        return NO_TIMES
+    if not statistics.has_min_max:
+        return None
+    if not is_counted and file.schema.column(leaf).max_definition_level:
+        # Bounds say nothing of the rows that have no time.
+        return _by_reading(file, leaf, index)
+    bounds = _micros(statistics.min), _micros(statistics.max)
+    return Times(*bounds, rows - (statistics.null_count if is_counted else 0))
+
+
+def _by_reading(file: pq.ParquetFile, leaf: int, index: int) -> Times:
+    column = file.schema.column(leaf).path
+    batches = file.iter_batches(row_groups=[index], columns=[column])
+    held = [(times, pc.min_max(times)) for times in (times_of(one, column) for one in batches)]
+    known = [(times, bounds) for times, bounds in held if bounds["min"].is_valid]
+    if not known:
+        return NO_TIMES
+    return Times(
+        min(bounds["min"].as_py() for _, bounds in known),
+        max(bounds["max"].as_py() for _, bounds in known),
+        sum(len(times) - times.null_count for times, _ in known),
+    )
 
 
 def event_span(file: pq.ParquetFile, index: int, field_id: int) -> Span | None:
@@ -129,8 +158,11 @@ def _size(group: pq.RowGroupMetaData) -> int:
     return sum(group.column(number).total_compressed_size for number in columns)
 
 
-def _leaf_index(file: pq.ParquetFile, field_id: int, path: str, source: str) -> int:
+def _leaf_index(file: pq.ParquetFile, field_id: int, path: str, source: str) -> int | None:
+    """Return which column of the file has the times; None where it is from before there was one."""
     name = column_path(file.schema_arrow, field_id)
+    if name is None and any(FIELD_ID in (field.metadata or {}) for field in file.schema_arrow):
+        return None
     leaves = [file.schema.column(number).path for number in range(len(file.schema))]
     if name is None or name not in leaves:
         raise NoBounds(path, source)
@@ -138,4 +170,7 @@ def _leaf_index(file: pq.ParquetFile, field_id: int, path: str, source: str) -> 
 
 
 def _micros(time: object) -> int:
+    if isinstance(time, date) and not isinstance(time, datetime):
+        # The column was one of dates when the file was written.
+        return int(pa.scalar(time, type=pa.date32()).value) * DAY_US
     return int(pa.scalar(time, type=pa.timestamp("us", tz="UTC")).value)

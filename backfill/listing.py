@@ -14,6 +14,7 @@ from pyiceberg.expressions.visitors import inclusive_projection, manifest_evalua
 from pyiceberg.manifest import ManifestContent
 
 from headrace.errors import Terminal
+from headrace.iceberg.bounds import time_bound
 from headrace.iceberg.manifest_scan import live_entries
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 # So many are on their way at once: a store far away takes its time for each.
 FETCHED_AHEAD = 8
-TIME_BYTES = 8
 
 
 Pair: TypeAlias = "tuple[bytes | None, bytes | None]"
@@ -38,8 +38,9 @@ Pair: TypeAlias = "tuple[bytes | None, bytes | None]"
 class Listed(NamedTuple):
     """A data file; its bounds are None where its writer kept none.
 
-    `others` are the bounds of the columns that conditions are on, and of those that watermarks go
-    by; `events` are the latter where they were read from the footer.
+    `nulls` counts its rows without a time, None where its writer did not. `others` are the bounds of
+    the columns that conditions are on, and of those that watermarks go by; `events` are the latter
+    where they were read from the footer.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Listed(NamedTuple):
     size_bytes: int
     min_ts_us: int | None
     max_ts_us: int | None
+    nulls: int | None
     others: tuple[Pair, ...] = ()
     events: Spans | None = None
 
@@ -114,14 +116,4 @@ def _listed(entry: Entry) -> Listed:
         )
     (lower, upper), *others = entry.bounds
     times = time_bound(lower), time_bound(upper)
-    return Listed(entry.path, entry.rows, entry.size_bytes, *times, tuple(others))
-
-
-def time_bound(value: bytes | None) -> int | None:
-    """Return a bound on a time in microseconds, as Iceberg keeps it: eight bytes.
-
-    Of a column that was a date once there may be four, of days: the footer knows it better.
-    """
-    if value is None or len(value) != TIME_BYTES:
-        return None
-    return int.from_bytes(value, "little", signed=True)
+    return Listed(entry.path, entry.rows, entry.size_bytes, *times, entry.nulls, tuple(others))

@@ -40,11 +40,22 @@ class WorstFile:
 
 
 @dataclass(frozen=True, slots=True)
+class FileWithoutTimes:
+    """A file with rows that have no time, and so are of no period."""
+
+    path: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedSource:
     """One table in a plan.
 
     `bytes_read_again` is what cutting row groups costs; `rows_partly` is how many of the rows
-    may not all be part of the replay. No row group is wider than `widest_group_us`. Only rows that
+    may not all be part of the replay. `null_times` of the rows have no time, and are passed over; the
+    files that have the most of them are named. The table is complete up to a time, and the period
+    may go on beyond it (None: no writer says); is it behind, then its writer knows of records that it
+    lacks. No row group is wider than `widest_group_us`. Only rows that
     meet the conditions are delivered; of files that cannot have any nothing is read. The columns
     stay those of `schema_id`, whatever becomes of the table while the replay goes on.
     """
@@ -63,6 +74,11 @@ class PlannedSource:
     conditions: tuple[Condition, ...] = ()
     files_skipped: int = 0
     rows_skipped: int = 0
+    null_times: int = 0
+    null_times_in: tuple[FileWithoutTimes, ...] = ()
+    complete_up_to: str | None = None
+    beyond_complete: bool | None = None
+    is_behind: bool = False
     schema_id: int | None = None
 
 
@@ -82,8 +98,13 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """How many rows there are by metadata: at the period's edges there may be fewer."""
+        """How many rows there are to deliver by metadata: at the period's edges there may be fewer."""
         return sum(step.rows for step in self.steps)
+
+    @property
+    def null_times(self) -> int:
+        """How many rows more there are that have no time."""
+        return sum(source.null_times for source in self.sources)
 
     @property
     def smallest_free_threshold_us(self) -> int:

@@ -34,7 +34,8 @@ def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         "order": plan.order,
         "threshold_ms": plan.threshold_us / 1000,
         "steps": len(plan.steps),
-        "rows": plan.rows,
+        "rows": plan.rows + plan.null_times,
+        "null_times": plan.null_times,
         "state_window_ms": plan.state_window_us / 1000,
         "smallest_free_threshold_ms": plan.smallest_free_threshold_us / 1000,
         "estimated_s": {kind: round(plan.rows / speed, 1) for kind, speed in speeds.items()},
@@ -65,7 +66,7 @@ def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
     lines += [
         "",
         (
-            f"{counted(len(plan.steps), 'step')}, {counted(plan.rows, 'row')} by metadata;"
+            f"{counted(len(plan.steps), 'step')}, {counted(plan.rows + plan.null_times, 'row')} by metadata;"
             f" the widest step holds {duration(plan.state_window_us)} of time"
         ),
     ]
@@ -199,9 +200,32 @@ def _source(source: PlannedSource) -> list[str]:
             f"  only rows with {wanted}: {source.files_skipped:,} more files,"
             f" {source.rows_skipped:,} rows, have none and are not read"
         )
+    if source.null_times:
+        lines.append(
+            f"  {counted(source.null_times, 'row')} without a time, in {_names(source)}:"
+            " not delivered, and refused but with --null-times skip"
+        )
+    lines.append(_completeness(source))
     if source.worst:
         lines.append("  lake-writer maintain writes such files anew, in the order of time")
     return lines
+
+
+def _completeness(source: PlannedSource) -> str:
+    match source.beyond_complete:
+        case None:
+            return "  up to when it is complete is unknown: no lake writer says so"
+        case True:
+            upto = source.complete_up_to or "no time yet"
+            return f"  complete up to {upto}; the period goes on beyond that"
+        case False:
+            return f"  complete up to {source.complete_up_to}"
+
+
+def _names(source: PlannedSource) -> str:
+    return ", ".join(
+        f"{one.path.rpartition('/')[2]} ({one.rows:,})" for one in source.null_times_in
+    )
 
 
 def _picture(plan: Plan) -> list[str]:

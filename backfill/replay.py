@@ -158,6 +158,9 @@ def counted(
             source.rows - source.rows_partly,
             source.rows,
             (left_out or {}).get(source.name, 0),
+            source.null_times,
+            source.complete_up_to,
+            source.beyond_complete,
             tuple(map(str, source.conditions)),
             is_unread=source.name in unread and not rows.get(source.name, 0),
         )

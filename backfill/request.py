@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from backfill.enumerator import STEP_LIMITS, make_plan
 from backfill.lookups.resolve import ends_of_steps, histories, planned
 from backfill.pace import Rate
 from backfill.planner import Limits
+from backfill.preconditions import require_whole
 from backfill.replay import Delivery
 from backfill.source import LakeSource
 from backfill.state import RunRecord, RunState
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from backfill.conditions import Condition
     from backfill.period import Period
     from backfill.plan import Order, Plan
+    from backfill.preconditions import NullTimes, UpTo
     from backfill.replay import Target
     from backfill.value_formats import ValueFormat
     from backfill.widening import Watermark
@@ -62,6 +65,9 @@ class Request:
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     # Of an application: by how much its watermarks are widened; by default as the steps ask.
     widen_by_us: int | None = None
+    # By table; of one that is not there, `fail`.
+    null_times: Mapping[str, NullTimes] = field(default_factory=dict)
+    up_to: UpTo = "complete"
 
     @property
     def limits(self) -> Limits:
@@ -156,6 +162,18 @@ def plan_of(
     )
 
 
+def plan_to_run(
+    workspace: Workspace,
+    request: Request,
+    conditions: Mapping[str, Sequence[Condition]] | None = None,
+    watermarks: Sequence[Watermark] = (),
+) -> Plan:
+    """Plan a replay that is to be run: refused where rows of it have no time, or are still to come."""
+    plan = plan_of(workspace, request, conditions, watermarks)
+    require_whole(plan, request, time.time_ns() // 1_000)
+    return plan
+
+
 def sources_of(
     workspace: Workspace, plan: Plan, columns: Sequence[str] = ()
 ) -> dict[str, LakeSource]:
@@ -198,7 +216,7 @@ def delivery(
             plan = _resumed(state, target)
         else:
             state.refuse_existing()
-            plan = plan_of(workspace, request)
+            plan = plan_to_run(workspace, request)
             state.begin(plan, record_of(plan, target.place, run=run))
         sources = sources_of(workspace, plan)
         for source in sources.values():

@@ -64,3 +64,10 @@ def arrival_column(schema: Schema, time_column: str) -> str:
     """Return which column says when a record arrived."""
     held = {name.casefold(): name for name in schema.column_names}
     return held.get(INGESTION_TS.casefold(), time_column)
+
+
+def may_be_null(schema: Schema, column: str) -> bool:
+    """Whether a column, or a struct that it lies in, may be null in a row."""
+    names = column.split(".")
+    paths = (".".join(names[: number + 1]) for number in range(len(names)))
+    return any(schema.find_field(path).optional for path in paths)

@@ -15,17 +15,26 @@ from backfill.event_spans import all_spans
 from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import NO_COLUMNS, cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
-from backfill.listing import Listed, has_deletes, listed, time_bound
-from backfill.selection import always_read, arrival_column, seen_by_applications, selected
+from backfill.listing import Listed, has_deletes, listed
+from backfill.plan import FileWithoutTimes
+from backfill.selection import (
+    always_read,
+    arrival_column,
+    may_be_null,
+    seen_by_applications,
+    selected,
+)
 from backfill.strict import cell_us
 from backfill.table_reader import LeftOut, TableReader
 from backfill.units import RowGroup, Unit
 from headrace.contract import INGESTION_TS, OFFSET, PARTITION, REGION, TOPIC
 from headrace.errors import Terminal
+from headrace.iceberg.bounds import time_bound
 from headrace.iceberg.catalog import load_table
+from headrace.landing.completeness import complete_up_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyiceberg.manifest import ManifestFile
@@ -38,17 +47,22 @@ if TYPE_CHECKING:
     from backfill.period import Period
     from backfill.strict import Stretch
     from headrace.config.workspace import Workspace
+    from headrace.landing.completeness import CompleteUpTo
 
 # Footers are small and far away: waiting for them is what costs.
 FOOTERS_AT_ONCE = 8
 
 
 class Found(NamedTuple):
-    """The files of a period; of those that cannot meet the conditions only how many there are."""
+    """The files of a period; of those that cannot meet the conditions only how many there are.
+
+    Rows without a time are those of these files, and of files in which no row has one.
+    """
 
     units: list[Unit]
     files_skipped: int
     rows_skipped: int
+    without_time: list[FileWithoutTimes]
 
 
 class LakeSource:
@@ -119,13 +133,17 @@ class LakeSource:
         """The schema whose columns are read."""
         return self._schema.schema_id
 
+    @property
+    def complete_up_to(self) -> CompleteUpTo | None:
+        """Up to when the table has everything, as its writers say; None where none says anything."""
+        return complete_up_to(self.table.properties)
+
     def files(self) -> Found:
         """Return the data files that may hold rows of the period, by metadata alone."""
         snapshot = None if self.snapshot_id is None else self.table.snapshot_by_id(self.snapshot_id)
         if snapshot is None:
-            return Found([], 0, 0)
-        of_conditions = field_ids(self._schema, self.conditions)
-        others = [*of_conditions, *self._event_ids]
+            return Found([], 0, 0, [])
+        others = [*field_ids(self._schema, self.conditions), *self._event_ids]
         manifests = snapshot.manifests(self.table.io)
         if has_deletes(manifests) or self._reader.regions:
             # What is deleted where, and which partition is which region, Iceberg itself knows.
@@ -133,26 +151,38 @@ class LakeSource:
             deleted = {task.file.file_path for task in tasks if task.delete_files}
             found = [_by_task(task, self._field_id, others) for task in tasks]
         else:
-            span = self._period.start_us, self._period.end_us_exclusive
-            row_filter = self._reader.filter(span)
+            row_filter = self._reader.file_filter()
             deleted = set()
             found = list(listed(self.table, manifests, row_filter, self._field_id, others))
+        return self._found(found, deleted)
+
+    def files_in(self, manifests: Sequence[ManifestFile]) -> Found:
+        """Return the files of manifests that may hold rows of the period, where no row is deleted."""
+        row_filter = self._reader.file_filter()
+        return self._found(list(listed(self.table, manifests, row_filter, self._field_id)), set())
+
+    def _found(self, listed_files: Sequence[Listed], deleted: Collection[str]) -> Found:
         kept: list[Unit] = []
         skipped: list[Unit] = []
-        for one in self._bounded(found):
-            unit = self._period.clip(self._unit(one, has_deletes=one.path in deleted))
-            if unit is not None:
-                bounds = one.others[: len(of_conditions)]
-                may_match = file_may_match(self._schema, self.conditions, bounds)
+        without_time: list[FileWithoutTimes] = []
+        for one in self._bounded(listed_files):
+            bounds = one.others[: len(self.conditions)]
+            may_match = file_may_match(self._schema, self.conditions, bounds)
+            if one.nulls != one.rows:
+                unit = self._period.clip(self._unit(one, has_deletes=one.path in deleted))
+                if unit is None:
+                    continue
                 (kept if may_match else skipped).append(unit)
-        return Found(kept, len(skipped), sum(unit.rows for unit in skipped))
-
-    def files_in(self, manifests: Sequence[ManifestFile]) -> list[Unit]:
-        """Return the files of manifests that may hold rows of the period, where no row is deleted."""
-        row_filter = self._reader.filter((self._period.start_us, self._period.end_us_exclusive))
-        found = list(listed(self.table, manifests, row_filter, self._field_id))
-        units = (self._unit(one, has_deletes=False) for one in self._bounded(found))
-        return [clipped for unit in units if (clipped := self._period.clip(unit)) is not None]
+            if one.nulls and may_match:
+                without_time.append(FileWithoutTimes(one.path, one.nulls))
+        if deleted or self._reader.regions:
+            # Only the rows tell which of them are deleted, and of which region they are.
+            counted = (
+                (path, self._reader.without_time(path))
+                for path in [one.path for one in without_time]
+            )
+            without_time = [FileWithoutTimes(path, rows) for path, rows in counted if rows]
+        return Found(kept, len(skipped), sum(unit.rows for unit in skipped), without_time)
 
     def whole_span_us(self) -> tuple[int, int] | None:
         """Return from when to when the files of the snapshot are, as far as manifests tell."""
@@ -246,8 +276,10 @@ class LakeSource:
         self.table.metadata = self.table.metadata.model_copy(update=pinned)
 
     def _bounded(self, found: Sequence[Listed]) -> Iterator[Listed]:
-        """Yield files with their bounds, from their footers where the manifest has none."""
+        """Yield files with bounds and nulls of their times, from footers where manifests have none."""
         with_rows = [one for one in found if one.rows]
+        if not may_be_null(self._schema, self.time_column):
+            with_rows = [one._replace(nulls=0) for one in with_rows]
         missing = [one for one in with_rows if self._lacks_bounds(one)]
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
             yield from pool.map(self._by_footer, missing)
@@ -255,8 +287,10 @@ class LakeSource:
         yield from (one for one in with_rows if one.path not in left)
 
     def _lacks_bounds(self, file: Listed) -> bool:
-        if file.min_ts_us is None or file.max_ts_us is None:
+        if not _is_told(file):
             return True
+        if file.nulls == file.rows:
+            return False
         return bool(self._event_ids) and None in self._event_spans(file)
 
     def _by_footer(self, file: Listed) -> Listed:
@@ -266,14 +300,13 @@ class LakeSource:
                 numbers = range(opened.metadata.num_row_groups)
                 found = (self._reader.event_spans(opened, number) for number in numbers)
                 file = file._replace(events=all_spans(found, len(self._event_ids)))
-            if file.min_ts_us is not None and file.max_ts_us is not None:
+            if _is_told(file):
                 return file
             groups = self._reader.row_groups(opened, self._field_id, file.path)
-        if not groups:
-            raise NoBounds(file.path, self.name)
         return file._replace(
-            min_ts_us=min(group.min_ts_us for group in groups),
-            max_ts_us=max(group.max_ts_us for group in groups),
+            min_ts_us=min((group.min_ts_us for group in groups), default=None),
+            max_ts_us=max((group.max_ts_us for group in groups), default=None),
+            nulls=file.rows - sum(group.rows for group in groups),
         )
 
     def _event_spans(self, file: Listed) -> Spans:
@@ -292,7 +325,7 @@ class LakeSource:
             file.path,
             file.min_ts_us,
             file.max_ts_us,
-            file.rows,
+            file.rows - (file.nulls or 0),
             file.size_bytes,
             has_deletes,
             partly=has_deletes or bool(self._reader.regions),
@@ -332,6 +365,13 @@ class LakeSource:
         )
 
 
+def _is_told(file: Listed) -> bool:
+    """Whether a file's manifest says all of its times that a plan needs."""
+    if file.nulls is None:
+        return False
+    return file.nulls == file.rows or None not in {file.min_ts_us, file.max_ts_us}
+
+
 def _by_task(task: FileScanTask, field_id: int, others: Sequence[int]) -> Listed:
     file = task.file
     lower, upper = file.lower_bounds or {}, file.upper_bounds or {}
@@ -341,5 +381,6 @@ def _by_task(task: FileScanTask, field_id: int, others: Sequence[int]) -> Listed
         file.file_size_in_bytes,
         time_bound(lower.get(field_id)),
         time_bound(upper.get(field_id)),
+        (file.null_value_counts or {}).get(field_id),
         tuple((lower.get(one), upper.get(one)) for one in others),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from backfill.period import parse_period
 from backfill.reading import read_step
-from backfill.request import Request, plan_of, sources_of, state_of
+from backfill.request import Request, plan_to_run, sources_of, state_of
 from headrace.config.load import load_workspace
 from headrace.config.units import parse_duration
 from headrace.contract import INGESTION_TS
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backfill.pace import Rate
     from backfill.plan import Order, Plan
     from backfill.planner import Step
+    from backfill.preconditions import NullTimes, UpTo
     from backfill.source import LakeSource
     from headrace.config.workspace import Workspace
     from headrace.records.ahead import Ahead
@@ -62,6 +63,8 @@ class Replay:
         order: Order = "bounded",
         regions: Sequence[str] = (),
         time_column: str = INGESTION_TS,
+        null_times: NullTimes = "fail",
+        up_to: UpTo = "complete",
         workspace: Path | None = None,
     ) -> None:
         request = Request(
@@ -71,9 +74,11 @@ class Replay:
             order,
             parse_duration(max_misalignment) // MICROSECOND,
             time_column=time_column,
+            null_times=dict.fromkeys(tables, null_times),
+            up_to=up_to,
         )
         self.workspace: Workspace = load_workspace(workspace)
-        self.plan: Plan = plan_of(self.workspace, request)
+        self.plan: Plan = plan_to_run(self.workspace, request)
 
     @classmethod
     def by(cls, workspace: Workspace, plan: Plan) -> Self:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.expressions import And, BooleanExpression, GreaterThanOrEqual, In, LessThan
+from pyiceberg.expressions import (
+    And,
+    BooleanExpression,
+    GreaterThanOrEqual,
+    In,
+    IsNull,
+    LessThan,
+    Or,
+)
 from pyiceberg.io.pyarrow import ArrowScan, pyarrow_to_schema
 from pyiceberg.types import StructType
 
@@ -22,9 +30,9 @@ from backfill.file_columns import (
     without_later,
 )
 from backfill.filtering import groups_that_may_match, mask
-from backfill.footer import event_span, row_groups, scanned_event_span, scanned_row_groups
+from backfill.footer import event_span, row_groups, scanned_event_span
 from backfill.kept import completed, kept_type, without_empty_headers
-from backfill.selection import without_record
+from backfill.selection import may_be_null, without_record
 from headrace.contract import METADATA, OFFSET, PARTITION, RECORD, REGION, TOPIC
 from headrace.errors import Terminal
 
@@ -47,6 +55,7 @@ BATCH_ROWS = 65_536
 _at_least: Callable[..., BooleanExpression] = GreaterThanOrEqual
 _less: Callable[..., BooleanExpression] = LessThan
 _one_of: Callable[..., BooleanExpression] = In
+_is_null: Callable[..., BooleanExpression] = IsNull
 
 
 @dataclass(slots=True)
@@ -178,9 +187,7 @@ class TableReader:
 
     def row_groups(self, opened: pq.ParquetFile, field_id: int, path: str) -> list[RowGroup]:
         """Return the row groups of a file with their bounds, from the times themselves if asked."""
-        if self._scan:
-            return scanned_row_groups(opened, field_id, path, self.name)
-        return row_groups(opened, field_id, path, self.name)
+        return row_groups(opened, field_id, path, self.name, scan=self._scan)
 
     def event_spans(self, opened: pq.ParquetFile, group: int) -> Spans:
         """Return the bounds of the columns that watermarks go by in a row group."""
@@ -189,21 +196,31 @@ class TableReader:
 
     def scan(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
         """Read a file through Iceberg's own projection."""
-        row_filter = self.filter(self.period.span_us(unit.window_us))
+        yield from self._scan_for(
+            unit.path, wanted, self._of_regions(self._inside(self.period.span_us(unit.window_us)))
+        )
+
+    def without_time(self, path: str) -> int:
+        """Count the rows of a file that have no time, of those that are not deleted, in the regions."""
+        wanted = self.table.schema().select(self.time_column)
+        row_filter = self._of_regions(_is_null(self.time_column))
+        return sum(batch.num_rows for batch in self._scan_for(path, wanted, row_filter))
+
+    def _scan_for(
+        self, path: str, wanted: Schema, row_filter: BooleanExpression
+    ) -> Iterator[pa.RecordBatch]:
         scan = ArrowScan(self.table.metadata, self.table.io, wanted, row_filter)
         try:
-            batches = scan.to_record_batches([self.tasks()[unit.path]])
+            batches = scan.to_record_batches([self.tasks()[path]])
             yield from (batch for batch in batches if batch.num_rows)
         except FileNotFoundError:
-            raise self._gone(unit.path) from None
+            raise self._gone(path) from None
 
     def tasks(self) -> dict[str, FileScanTask]:
         """Return Iceberg's own plan: what it knows of each file, and of what is deleted in it."""
         if self._tasks is None:
-            span = self.period.start_us, self.period.end_us_exclusive
-            scan = self.table.scan(row_filter=self.filter(span), snapshot_id=self.snapshot_id)
             try:
-                self._tasks = {task.file.file_path: task for task in scan.plan_files()}
+                self._tasks = {task.file.file_path: task for task in self._planned()}
             except (ValueError, NotImplementedError) as problem:
                 if "equality deletes" not in str(problem):
                     raise
@@ -215,11 +232,24 @@ class TableReader:
                 ) from None
         return self._tasks
 
-    def filter(self, span: tuple[int, int]) -> BooleanExpression:
-        """Return what Iceberg is to look for in a half-open span of time."""
-        name = self.time_column
-        inside_span = And(_at_least(name, span[0]), _less(name, span[1]))
-        return And(inside_span, _one_of(REGION, self.regions)) if self.regions else inside_span
+    def _planned(self) -> Iterator[FileScanTask]:
+        wanted = [self._inside((self.period.start_us, self.period.end_us_exclusive))]
+        if may_be_null(self.table.schema(), self.time_column):
+            # Asked for both at once, pyiceberg compares the null of a partition with a time.
+            wanted.append(_is_null(self.time_column))
+        for row_filter in map(self._of_regions, wanted):
+            yield from self.table.scan(row_filter, snapshot_id=self.snapshot_id).plan_files()
+
+    def file_filter(self) -> BooleanExpression:
+        """Return what Iceberg is to look for in files: rows of the period, and such without a time."""
+        span = self.period.start_us, self.period.end_us_exclusive
+        return self._of_regions(Or(self._inside(span), _is_null(self.time_column)))
+
+    def _inside(self, span: tuple[int, int]) -> BooleanExpression:
+        return And(_at_least(self.time_column, span[0]), _less(self.time_column, span[1]))
+
+    def _of_regions(self, row_filter: BooleanExpression) -> BooleanExpression:
+        return And(row_filter, _one_of(REGION, self.regions)) if self.regions else row_filter
 
     @contextlib.contextmanager
     def open(self, path: str) -> Iterator[pq.ParquetFile]:

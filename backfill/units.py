@@ -9,7 +9,7 @@ from backfill.event_spans import Spans  # noqa: TC001 - a kept plan is read by i
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group of a file, by its footer."""
+    """A row group of a file, by its footer; `rows` are those that have a time."""
 
     index: int
     min_ts_us: int

@@ -12,7 +12,7 @@ import msgspec
 
 from backfill.enumerator import STEP_LIMITS
 from backfill.follow import holding
-from backfill.follow.place import beginning
+from backfill.follow.place import Hop, beginning
 from backfill.follow.source import NAME, FollowSource
 from backfill.follow.table import ALWAYS, Followed, FollowedTable
 from backfill.follow.task import Asked
@@ -112,12 +112,13 @@ def _tables(app: LoadedApp, sources: Mapping[str, IcebergSource]) -> dict[str, F
             threshold_of(sources) // MICROSECOND,
             follow.up_to,
             follow.on_overwrite,
+            source.null_times,
         )
         if found.setdefault(source.identifier, followed) != followed:
             raise UsageError(
                 f"{name} of {app.config.name} follows {source.identifier} in another way than"
                 " another of its sources",
-                "a table is followed once for all: let up_to, on_overwrite and time_column agree",
+                "a table is followed once for all: let up_to, on_overwrite, time_column and null_times agree",
             )
     return found
 
@@ -134,20 +135,16 @@ def _start(app: LoadedApp, follows: list[Follow]) -> str:
 
 def _begin(workspace: Workspace, tables: Mapping[str, Followed], start: str, holder: str) -> Place:
     """Return where to begin, and hold the snapshots that the tables have now."""
-    snapshots = {}
+    since_us = ALWAYS.start_us if start in {"earliest", "latest"} else parse_time_us(start)
+    snapshots, null_times = {}, 0
     for name, followed in tables.items():
         table = FollowedTable(workspace, followed)
         snapshots[name] = snapshot = table.look().snapshot
+        if snapshot is not None and start != "latest":
+            null_times += table.null_times(Hop(None, snapshot), since_us)
         holding.move(table.table, holder, () if snapshot is None else (snapshot,))
-    match start:
-        case "earliest":
-            return beginning(ALWAYS.start_us, snapshots, since_us=ALWAYS.start_us)
-        case "latest":
-            now_us = time.time_ns() // 1000
-            return beginning(now_us, snapshots, since_us=ALWAYS.start_us)
-        case _:
-            start_us = parse_time_us(start)
-            return beginning(start_us, snapshots, since_us=start_us)
+    start_us = time.time_ns() // 1000 if start == "latest" else since_us
+    return beginning(start_us, snapshots, since_us=since_us, null_times=null_times)
 
 
 def _columns(

@@ -59,4 +59,6 @@ def of_offset(offset: Mapping[str, Any]) -> dict[str, str | int]:
             facts["behind_s"] = -(-behind_us // SECOND_US)
     if place.late_rows:
         facts["late_landed"] = place.late_rows
+    if place.null_times:
+        facts["null_times"] = place.null_times
     return facts

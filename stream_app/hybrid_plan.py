@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill import tags
 from backfill.period import parse_period
-from backfill.request import Request, plan_of, sources_of, state_of
+from backfill.request import Request, plan_to_run, sources_of, state_of
 from headrace import state_files
 from headrace.application.places import from_json, to_json
 from headrace.errors import Terminal, Transient
@@ -174,6 +174,16 @@ def _plan(workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[
     tables = tuple(pair.past.identifier for pair in pairs.values())
     # The sources go through their histories in one plan: who asks for more decides for all.
     order: Order = "strict" if any(pair.order == "strict" for pair in pairs.values()) else "bounded"
-    # There is nobody to ask whether times without bounds may be read.
-    request = Request(tables, parse_period(*ALL_OF_IT), (), order, threshold_us, scan=True)
-    return plan_of(workspace, request, watermarks=watermarks)
+    request = Request(
+        tables,
+        parse_period(*ALL_OF_IT),
+        (),
+        order,
+        threshold_us,
+        # There is nobody to ask whether times without bounds may be read.
+        scan=True,
+        null_times={pair.past.identifier: pair.past.null_times for pair in pairs.values()},
+        # What has not landed yet comes from the topic.
+        up_to="committed",
+    )
+    return plan_to_run(workspace, request, watermarks=watermarks)

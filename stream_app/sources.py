@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill.period import parse_period
-from backfill.request import Request, new_run_id, plan_of, state_of
+from backfill.request import Request, new_run_id, plan_to_run, state_of
 from backfill.streams import MICROSECOND, Replay
 from backfill.watermarks import require_known, watermarks_of
 from headrace.application.live import live_stream
@@ -92,8 +92,15 @@ def _planned(
     watermarks: Sequence[Watermark],
 ) -> Replay:
     threshold_us = table.max_misalignment_threshold // MICROSECOND
-    request = Request((table.identifier,), parse_period(*period), (), "bounded", threshold_us)
-    plan = plan_of(workspace, request, watermarks=watermarks)
+    request = Request(
+        (table.identifier,),
+        parse_period(*period),
+        (),
+        "bounded",
+        threshold_us,
+        null_times={table.identifier: table.null_times},
+    )
+    plan = plan_to_run(workspace, request, watermarks=watermarks)
     require_known(plan)
     return Replay.by(workspace, plan)
 

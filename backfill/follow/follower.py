@@ -49,6 +49,9 @@ class Table(Protocol):
     def added(self, hop: Hop, since_us: int, before_us: int) -> Sequence[Unit]:
         """Return what a hop has added that may have rows between two times."""
 
+    def null_times(self, hop: Hop, since_us: int) -> int:
+        """Count the rows without a time that a hop has added; raise where they are not to be left out."""
+
     def rows_added(self, hop: Hop, since_us: int, before_us: int) -> int:
         """Count the rows that a hop has added between two times, exactly."""
 
@@ -159,9 +162,17 @@ class Follower:
             place,
             until_us=min([place.base_us, *times_us]),
             late_rows=place.late_rows + self._beyond_the_bound(place),
+            null_times=place.null_times + self._null_times(place),
         )
         newest_us = self._residue_of(found).newest_us
         return found if newest_us is None else replace(found, newest_us=newest_us)
+
+    def _null_times(self, place: Place) -> int:
+        return sum(
+            table.null_times(hop, place.since_us)
+            for name, table in self._tables.items()
+            for hop in place.tables[name].hops
+        )
 
     def _beyond_the_bound(self, place: Place) -> int:
         """Count what was committed too late to come within the bound of what came before."""

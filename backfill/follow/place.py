@@ -42,7 +42,8 @@ class Place:
     """A place in all tables of a query together. Nothing older than `since_us` is ever read.
 
     `number` counts places, `look` how often news were found. `reached_us` is the end of what was
-    ever dispatched; `late_rows` counts the rows that were committed later than the bound allows.
+    ever dispatched; `late_rows` counts the rows that were committed later than the bound allows,
+    `null_times` those without a time, which are left out.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Place:
     reached_us: int | None = None
     newest_us: int | None = None
     late_rows: int = 0
+    null_times: int = 0
 
     @property
     def is_settled(self) -> bool:
@@ -71,6 +73,7 @@ class Place:
             "reached_us": self.reached_us,
             "newest_us": self.newest_us,
             "late_rows": self.late_rows,
+            "null_times": self.null_times,
             "tables": {
                 name: {"snapshot": seen.snapshot, "hops": [list(hop) for hop in seen.hops]}
                 for name, seen in sorted(self.tables.items())
@@ -87,7 +90,9 @@ class Place:
         return cls(**{**said, "tables": tables})
 
 
-def beginning(start_us: int, snapshots: Mapping[str, int | None], *, since_us: int) -> Place:
+def beginning(
+    start_us: int, snapshots: Mapping[str, int | None], *, since_us: int, null_times: int = 0
+) -> Place:
     """Return where to begin: nothing older than the start is to be read of what is there now."""
     tables = {name: Seen(snapshot) for name, snapshot in snapshots.items()}
-    return Place(0, 0, since_us, start_us, start_us, tables)
+    return Place(0, 0, since_us, start_us, start_us, tables, null_times=null_times)

@@ -11,12 +11,14 @@ from backfill.follow.follower import Look
 from backfill.follow.history import Commit, OnOverwrite, Way
 from backfill.listing import has_deletes
 from backfill.period import Period, parse_period
+from backfill.preconditions import NullTimes, RowsWithoutTime
+from backfill.selection import may_be_null
 from backfill.source import LakeSource
 from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.history import main_line
 from headrace.iceberg.manifest_scan import live_entries
-from headrace.landing.completeness import Completeness, completeness_property
+from headrace.landing.completeness import complete_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from backfill.follow.place import Hop, Seen
+    from backfill.source import Found
     from backfill.units import Unit
     from headrace.config.workspace import Workspace
 
@@ -44,6 +47,7 @@ class Followed:
     threshold_us: int
     up_to: UpTo
     on_overwrite: OnOverwrite
+    null_times: NullTimes = "fail"
 
 
 class FollowedTable:
@@ -68,17 +72,9 @@ class FollowedTable:
         """Return how the table is now."""
         self.table.refresh()
         head = self.table.current_snapshot()
-        prefix = completeness_property("")
-        told = [
-            Completeness.from_json(said).time_us
-            for name, said in self.table.properties.items()
-            if name.startswith(prefix) and self._followed.up_to == "complete"
-        ]
-        # Where several writers land, all of them have to be that far.
-        complete = (
-            None if None in told else min((one for one in told if one is not None), default=None)
-        )
-        return Look(None if head is None else head.snapshot_id, complete, bool(told))
+        said = complete_up_to(self.table.properties) if self._followed.up_to == "complete" else None
+        snapshot = None if head is None else head.snapshot_id
+        return Look(snapshot, None if said is None else said.time_us, said is not None)
 
     def hops(self, seen: Seen, until_us: int) -> tuple[Hop, ...]:
         """Return the way to the newest snapshot from another, dispatched up to a time."""
@@ -96,7 +92,7 @@ class FollowedTable:
             return []
         if self._left is None or self._left[0] != snapshot or self._left[1] > from_us:
             source = self._source(snapshot, Period(from_us, ALWAYS.end_us_exclusive))
-            files = source.files_in(self._manifests(snapshot))
+            files = source.files_in(self._manifests(snapshot)).units
             present = {file.path for file in files}
             self._cut = {path: units for path, units in self._cut.items() if path in present}
             self._left = snapshot, from_us, self._narrow(source, files, self._cut)
@@ -111,29 +107,42 @@ class FollowedTable:
             return []
         key = hop, since_us, before_us
         if key not in self._added:
-            source, files = self._files_added(hop, since_us, before_us)
+            source, found = self._files_added(hop, since_us, before_us)
             kept = list(self._added.items())[-HOPS_KEPT:]
-            self._added = {**dict(kept), key: self._narrow(source, files, {})}
+            self._added = {**dict(kept), key: self._narrow(source, found.units, {})}
         return self._added[key]
 
     def rows_added(self, hop: Hop, since_us: int, before_us: int) -> int:
         """Count the rows that a hop has added between two times; reads where bounds do not tell."""
         if since_us >= before_us:
             return 0
-        source, files = self._files_added(hop, since_us, before_us)
+        source, found = self._files_added(hop, since_us, before_us)
         return sum(
             sum(batch.num_rows for batch in source.rows(file)) if file.partly else file.rows
-            for file in files
+            for file in found.units
         )
 
-    def _files_added(
-        self, hop: Hop, since_us: int, before_us: int
-    ) -> tuple[LakeSource, list[Unit]]:
+    def null_times(self, hop: Hop, since_us: int) -> int:
+        """Count the rows without a time that a hop has added; raise where they are not to be left out."""
+        if not may_be_null(self.table.schema(), self._followed.time_column):
+            return 0
+        _, found = self._files_added(hop, since_us, ALWAYS.end_us_exclusive)
+        rows = sum(one.rows for one in found.without_time)
+        if rows and self._followed.null_times == "fail":
+            name, column = self._followed.name, self._followed.time_column
+            raise RowsWithoutTime(name, column, found.without_time, rows)
+        return rows
+
+    def _files_added(self, hop: Hop, since_us: int, before_us: int) -> tuple[LakeSource, Found]:
         source = self._source(hop.after, Period(since_us, before_us))
         fresh, gone = self._changed(hop.before, hop.after)
         # A commit may bring manifests together: what they list was there before.
         held = self._paths(gone)
-        return source, [file for file in source.files_in(fresh) if file.path not in held]
+        found = source.files_in(fresh)
+        return source, found._replace(
+            units=[file for file in found.units if file.path not in held],
+            without_time=[file for file in found.without_time if file.path not in held],
+        )
 
     def _source(self, snapshot: int, period: Period) -> LakeSource:
         self._snapshot(snapshot)
@@ -188,7 +197,7 @@ class FollowedTable:
             return False
         fresh, gone = self._changed(commit.parent, commit.snapshot)
         held = self._paths(fresh)
-        files = self._source(commit.parent, ALWAYS).files_in(gone)
+        files = self._source(commit.parent, ALWAYS).files_in(gone).units
         return all(file.max_ts_us < until_us for file in files if file.path not in held)
 
     def _lost(self, one: int | None, other: int) -> set[str]:

@@ -74,6 +74,11 @@ class IcebergSource(Model):
         json_schema_extra={"default": "15min"},
     )
     columns: tuple[Text, ...] = Field(default=(), description="Columns to read. By default all.")
+    null_times: Literal["fail", "skip"] = Field(
+        default="fail",
+        description="What to do where rows of a period, or of a table that is followed, have no time: "
+        "stop, or leave them out and count them.",
+    )
     follow: Follow | None = Field(
         default=None, description="How a live run reads it. Without, it is of the past alone."
     )

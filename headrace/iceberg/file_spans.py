@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyiceberg.conversions import from_bytes
-from pyiceberg.types import TimestamptzType
-
 from headrace.contract import INGESTION_TS
+from headrace.iceberg.bounds import time_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +26,6 @@ def file_spans(table: Table) -> Iterator[FileSpan]:
     """Yield the live data files that have bounds on the ingestion time."""
     number = table.schema().find_field(INGESTION_TS).field_id
     for task in table.scan().plan_files():
-        least = (task.file.lower_bounds or {}).get(number)
-        if least is not None:
-            yield FileSpan(int(from_bytes(TimestamptzType(), least)), task.file.file_size_in_bytes)
+        least_us = time_bound((task.file.lower_bounds or {}).get(number))
+        if least_us is not None:
+            yield FileSpan(least_us, task.file.file_size_in_bytes)

@@ -27,6 +27,7 @@ KEPT = {
     "file_size_in_bytes": "read_int",
 }
 BOUNDS = ("lower_bounds", "upper_bounds")
+NULLS = "null_value_counts"
 SKIPPED = {
     "boolean": "skip_boolean()",
     "int": "skip_int()",
@@ -42,13 +43,15 @@ NUMBERS = ("int", "long")
 class Entry(NamedTuple):
     """A live data file, with the lower and upper bound of each column that was asked for.
 
-    Bounds are as Iceberg keeps them, None where there are none.
+    Bounds are as Iceberg keeps them, None where there are none. `nulls` counts the rows in which the
+    first of those columns is null, None where the writer did not count them.
     """
 
     path: str
     file_format: str
     rows: int
     size_bytes: int
+    nulls: int | None
     bounds: tuple[tuple[bytes | None, bytes | None], ...]
 
 
@@ -78,13 +81,14 @@ class _Source:
         self._indent += 1
         for name in BOUNDS:
             self._line(f"{name} = {{}}")
+        self._line("nulls = None")
         self._record(schema)
         lower, upper = BOUNDS
         bounds = "".join(f"({lower}.get({one}), {upper}.get({one}))," for one in self._field_ids)
         self._line(f"if status != {DELETED}:")
         self._line(
             "    found.append(Entry(file_path, file_format, record_count, file_size_in_bytes,"
-            f" ({bounds})))"
+            f" nulls, ({bounds})))"
         )
         return function("scan", ("decoder", "count", "found"), self._lines, {"Entry": Entry})
 
@@ -95,13 +99,13 @@ class _Source:
                 self._record(kind)
             elif name in KEPT:
                 self._line(f"{name} = decoder.{KEPT[name]}()")
-            elif name in BOUNDS:
+            elif name in BOUNDS or name == NULLS:
                 self._pass(kind, name)
             else:
                 self._pass(kind)
 
     def _pass(self, kind: Any, into: str | None = None) -> None:  # noqa: ANN401 - as above
-        """Step over a value; bounds are put into the dict of that name."""
+        """Step over a value; bounds are put into the dict of that name, a count into `nulls`."""
         if isinstance(kind, list):
             self._union(kind, into)
         elif isinstance(kind, str):
@@ -140,7 +144,11 @@ class _Source:
         self._line(f"if {count} < 0:")
         self._line(f"    {count} = -{count}")
         self._line("    decoder.skip_int()")
-        if into is not None:
+        if into == NULLS:
+            self._line(f"pairs = decoder.read_ints(2 * {count})")
+            self._line(f"if {self._field_ids[0]} in pairs[::2]:")
+            self._line(f"    nulls = pairs[2 * pairs[::2].index({self._field_ids[0]}) + 1]")
+        elif into is not None:
             self._line(f"decoder.read_int_bytes_dict({count}, {into})")
         elif (numbers := _numbers_in(items)) is not None:
             # In one call for all: with one for each, this would be most of the time.

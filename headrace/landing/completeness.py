@@ -58,10 +58,40 @@ class Completeness:
         """Return the property's value."""
         time = None if self.time_us is None else format_time_us(self.time_us)
         ordered = {str(number): next_offsets[number] for number in sorted(next_offsets)}
-        return json.dumps({"time": time, "next": ordered}, separators=(",", ":"))
+        said: dict[str, object] = {"time": time, "next": ordered}
+        if self.pending:
+            said["behind"] = format_time_us(min(ends.time_us for ends in self.pending))
+        return json.dumps(said, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | None) -> Completeness:
         """Read what the property says."""
         time = json.loads(text)["time"] if text else None
         return cls(None if time is None else parse_time_us(time))
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteUpTo:
+    """Up to when a table has everything, by all of its writers; None where one has never caught up.
+
+    `is_behind` says that a topic held records that the table did not have when it was written last.
+    """
+
+    time_us: int | None
+    is_behind: bool
+
+
+def complete_up_to(properties: Mapping[str, str]) -> CompleteUpTo | None:
+    """Return what a table's properties say of its completeness; None where no writer says anything."""
+    prefix = completeness_property("")
+    said = [json.loads(text) for name, text in properties.items() if name.startswith(prefix)]
+    if not said:
+        return None
+    times = [one["time"] for one in said]
+    least = None if None in times else min(map(parse_time_us, times))
+    return CompleteUpTo(least, any("behind" in one for one in said))
+
+
+def is_beyond(complete: CompleteUpTo, end_us_exclusive: int) -> bool:
+    """Whether a period that ends then goes on beyond what is complete."""
+    return complete.time_us is None or end_us_exclusive > complete.time_us

@@ -63,6 +63,7 @@ FILE_FIELDS = [
     {"name": "record_count", "type": "long"},
     {"name": "file_size_in_bytes", "type": "long"},
     by_column("column_sizes", "long"),
+    by_column("null_value_counts", "long"),
     by_column("nan_value_counts", "long"),
     by_column("lower_bounds", "bytes"),
     by_column("upper_bounds", "bytes"),
@@ -113,6 +114,7 @@ FILES = st.fixed_dictionaries(
         "record_count": LONG,
         "file_size_in_bytes": LONG,
         "column_sizes": columns(LONG),
+        "null_value_counts": columns(st.integers(0, 2**63 - 1)),
         "nan_value_counts": columns(LONG),
         "lower_bounds": columns(st.binary(max_size=8)),
         "upper_bounds": columns(st.binary(max_size=8)),
@@ -144,8 +146,9 @@ def test_an_entry_is_what_it_is_in_the_whole(
             file["file_format"],
             file["record_count"],
             file["file_size_in_bytes"],
+            value(file["null_value_counts"], field_ids[0]),
             tuple(
-                (bound(file["lower_bounds"], one), bound(file["upper_bounds"], one))
+                (value(file["lower_bounds"], one), value(file["upper_bounds"], one))
                 for one in field_ids
             ),
         )
@@ -155,5 +158,5 @@ def test_an_entry_is_what_it_is_in_the_whole(
     ]
 
 
-def bound(held: list[dict[str, Any]] | None, field_id: int) -> bytes | None:
+def value(held: list[dict[str, Any]] | None, field_id: int) -> Any:  # noqa: ANN401 - bytes, or a number
     return next((one["value"] for one in held or () if one["key"] == field_id), None)

@@ -149,21 +149,27 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(
         commands.replay(f"lake.replays.{name}", to, *by, "--regions", "eu")
 
 
-def test_a_row_without_a_time_is_of_no_period_and_is_missed(
-    commands: Commands, lake_catalog: Catalog, unique: Callable[[str], str], tmp_path: Path
+def test_rows_without_a_time_of_which_some_are_deleted(
+    spark: SparkSession, commands: Commands, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
-    name = unique("timeless")
-    lake_catalog.create_namespace_if_not_exists("replays")
-    schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us"))])
-    lake_catalog.create_table(("replays", name), schema).append(
-        pa.table({"id": [1, 2], "at": [DAY.replace(tzinfo=None), None]}, schema=schema)
+    table = f"lake.replays.{unique('timeless')}"
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.replays")
+    spark.sql(
+        f"CREATE TABLE {table} ({COLUMNS}) USING iceberg PARTITIONED BY (day(at)) TBLPROPERTIES"
+        " ('format-version'='2', 'write.delete.mode'='merge-on-read')"
     )
-    done = commands.replay(f"lake.replays.{name}", f"jsonl:{tmp_path}/out", "--time-column", "at")
-    assert [row["id"] for row in rows_in(tmp_path / "out")] == [1]
-    assert done.code == 1
-    assert done.json["differences"] == [
-        f"lake.replays.{name} gave 1 rows, and by the plan it has 2"
-    ]
+    spark.range(0, 100, numPartitions=1).selectExpr(
+        "id",
+        f"if(id % 10 = 5, null, timestamp'{DAY.isoformat()}' + make_dt_interval(0, 0, 0, id)) AS at",
+        "'de' AS country",
+    ).writeTo(table).append()
+    by = ("--time-column", "at", "--null-times", "skip", "--max-misalignment", "20s")
+    before = commands.replay(table, f"jsonl:{tmp_path}/before", *by)
+    assert (before.code, before.json["rows"], before.json["null_times"]) == (0, 90, 10)
+    spark.sql(f"DELETE FROM {table} WHERE id IN (5, 6, 15)")
+    after = commands.replay(table, f"jsonl:{tmp_path}/after", *by)
+    assert (after.code, after.json["rows"], after.json["null_times"]) == (0, 89, 8)
+    assert after.json["differences"] == []
 
 
 def test_into_a_topic_goes_only_what_says_where_it_came_from(

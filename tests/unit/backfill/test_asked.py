@@ -14,6 +14,8 @@ from tests.unit.config.workspaces import SOUND, Files
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backfill.preconditions import NullTimes
+
 HOUR_US = 3_600_000_000
 DAY = parse_period("2026-03-01", "2026-03-02")
 
@@ -63,3 +65,16 @@ def test_a_warm_up_needs_to_know_when_a_row_belongs(files: Files) -> None:
         understood(asked(files, None, "soon"), workspace)
     _, request = understood(asked(files, None, None), workspace)
     assert request.emitted is None
+
+
+def test_rows_without_a_time_are_refused_unless_file_or_command_say_otherwise(files: Files) -> None:
+    def null_times(**said: NullTimes) -> set[str]:
+        workspace = load_workspace(files.root)
+        _, request = understood({**asked(files, None, None), **said}, workspace)  # type: ignore[typeddict-item]  # one key more
+        return set(request.null_times.values())
+
+    assert null_times() == {"fail"}
+    assert null_times(null_times="skip") == {"skip"}
+    files.spoil("apps/rmi.yaml", "table: impressions,", "table: impressions, null_times: skip,")
+    assert null_times() == {"skip"}
+    assert null_times(null_times="fail") == {"fail"}

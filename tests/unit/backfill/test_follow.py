@@ -46,6 +46,7 @@ class Lake:
     on_overwrite: OnOverwrite = "fail"
     complete_us: int | None = None
     is_told: bool = False
+    nulls_of_a_hop: int = 0
     snapshots: list[Snapshot] = field(default_factory=list)
     every: list[Row] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -115,6 +116,9 @@ class Lake:
         before, after = self.at(hop.before), self.at(hop.after)
         found = [one for name in after if name not in before for one in self.cut(name, after[name])]
         return [one for one in found if one.max_ts_us >= since_us and one.min_ts_us < before_us]
+
+    def null_times(self, hop: Hop, since_us: int) -> int:  # noqa: ARG002 - wherever they are
+        return self.nulls_of_a_hop
 
     def cut(self, name: str, rows: Sequence[Row]) -> list[Unit]:
         """Cut a file as a replay does: no unit spans more than the threshold."""
@@ -318,6 +322,19 @@ def test_what_is_committed_late_goes_first_and_is_counted() -> None:
     assert query.place.late_rows == 2
     first = next(batch for batch in query.batches if 40 in dict(batch))
     assert 230 not in dict(first)
+
+
+def test_rows_without_a_time_are_counted_with_every_hop() -> None:
+    lake = Lake(nulls_of_a_hop=3)
+    lake.append([10])
+    query = Query.of(lake)
+    query.drain()
+    assert query.place.null_times == 0
+    for _ in range(2):
+        lake.append([500])
+        query.drain()
+    assert query.place.null_times == 6
+    assert Place.from_json(query.place.to_json()) == query.place
 
 
 def test_a_table_that_is_not_complete_holds_the_others_and_is_named() -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.landing.completeness import MOST_PENDING, Completeness, Ends
+from headrace.landing.completeness import (
+    MOST_PENDING,
+    Completeness,
+    CompleteUpTo,
+    Ends,
+    complete_up_to,
+    completeness_property,
+)
 
 steps = st.lists(
     st.one_of(
@@ -51,3 +58,16 @@ def test_what_other_tools_read() -> None:
     assert Completeness.from_json(text) == complete
     assert Completeness().to_json({}) == '{"time":null,"next":{}}'
     assert Completeness.from_json(None) == Completeness()
+
+
+def test_records_that_are_known_and_have_not_landed_are_said_to_be_there() -> None:
+    seen = Completeness().seen(Ends(1_772_323_200_000_000, {0: 7})).seen(Ends(2 * 10**15, {0: 9}))
+    behind = '{"time":null,"next":{"0":6},"behind":"2026-03-01T00:00:00.000000Z"}'
+    assert seen.landed({0: 6}).to_json({0: 6}) == behind
+    assert complete_up_to({completeness_property("w"): behind}) == CompleteUpTo(
+        None, is_behind=True
+    )
+    caught_up = seen.landed({0: 9})
+    said = {completeness_property("w"): caught_up.to_json({0: 9}), "another": "property"}
+    assert complete_up_to(said) == CompleteUpTo(2 * 10**15, is_behind=False)
+    assert complete_up_to({}) is None

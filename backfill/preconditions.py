@@ -1,0 +1,79 @@
+"""What has to hold before a replay begins: every row has its time, and none is still to come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import structlog
+
+from headrace.errors import Terminal
+from headrace.times import parse_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill.period import Period
+    from backfill.plan import FileWithoutTimes, Plan, PlannedSource
+    from backfill.request import Request
+
+NullTimes: TypeAlias = Literal["fail", "skip"]
+UpTo: TypeAlias = Literal["complete", "committed"]
+log = structlog.get_logger(__name__)
+
+
+class RowsWithoutTime(Terminal):
+    """Rows that are of no period, so that a replay would leave them out."""
+
+    def __init__(
+        self, table: str, time_column: str, files: Sequence[FileWithoutTimes], rows: int
+    ) -> None:
+        most = max(files, key=lambda file: file.rows)
+        super().__init__(
+            f"{rows:,} rows of {table} have no time ({time_column} is null), and so are of no period;"
+            f" {most.rows:,} of them are in data file {most.path}",
+            "give them a time; or leave them out, counted: --null-times skip, or null_times: skip at"
+            " the source in the application's file",
+        )
+
+
+class NotComplete(Terminal):
+    """A period of which the table is known to lack records."""
+
+    def __init__(self, source: PlannedSource, period: Period) -> None:
+        upto = source.complete_up_to
+        earlier = "" if upto is None else f"; or end at --end-ts {upto}"
+        super().__init__(
+            f"{source.name} is complete up to {upto or 'no time yet'}, and its lake writer knows of more"
+            f" records to come: the period {period} would lack some",
+            f"wait until the lake writer has caught up{earlier}; or replay what there is with"
+            " --up-to committed",
+        )
+
+
+def require_whole(plan: Plan, request: Request, now_us: int) -> None:
+    """Refuse rows without a time, and a period of the past that has not landed as a whole yet."""
+    for source in plan.sources:
+        _require_times(source, request, plan.time_column)
+        if request.up_to == "complete":
+            _require_complete(source, request.emitted or request.period, now_us)
+
+
+def _require_times(source: PlannedSource, request: Request, time_column: str) -> None:
+    if not source.null_times:
+        return
+    if request.null_times.get(source.name, "fail") == "fail":
+        raise RowsWithoutTime(source.name, time_column, source.null_times_in, source.null_times)
+    log.warning("rows without a time are left out", table=source.name, rows=source.null_times)
+
+
+def _require_complete(source: PlannedSource, asked: Period, now_us: int) -> None:
+    # A period that ends in the future asks for all there is: more than that nobody can have.
+    if source.beyond_complete is None or asked.end_us_exclusive > now_us:
+        return
+    upto = source.complete_up_to
+    if upto is not None and asked.end_us_exclusive <= parse_time_us(upto):
+        return
+    if source.is_behind:
+        raise NotComplete(source, asked)
+    # Nothing may have come since, or nobody has looked: the table cannot tell.
+    log.warning("rows may be missing", table=source.name, complete_up_to=upto or "no time yet")
