@@ -157,9 +157,10 @@ _JAVA_SPACES: Final = "".join(map(chr, range(33)))
 SPACES: Final = "".join(chr(code) for code in (*range(33), 127))
 
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# Nothing is tried twice: a text may be a megabyte of digits.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
 _HEXADECIMAL = re.compile(
-    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?"
+    r"([+-]?0[xX](?:[0-9a-fA-F]++\.?+|[0-9a-fA-F]*+\.[0-9a-fA-F]++)[pP][+-]?[0-9]++)[fFdD]?"
 )
 _NAMED: Final = frozenset(["inf", "+inf", "infinity", "+infinity", "-inf", "-infinity", "nan"])
 
