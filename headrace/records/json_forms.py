@@ -5,7 +5,6 @@ Read from the digits as they were written: a number that had been a float has lo
 
 from __future__ import annotations
 
-import abc
 import decimal
 import math
 import re
@@ -45,7 +44,13 @@ class Number(str):
     __slots__ = ()
 
 
-class Form(abc.ABC):
+class _Anything(type):
+    def __instancecheck__(cls, _value: object) -> bool:
+        # msgspec holds what `read` returns against the type, and has no need to.
+        return True
+
+
+class Form(metaclass=_Anything):
     """What msgspec takes for a type whose values it leaves to `read` of a subclass."""
 
     read: Read
@@ -66,9 +71,6 @@ def form_of(kind: Type, *, convertible: bool) -> type[Form] | None:
 
 def _form(read: Read) -> type[Form]:
     form: type[Form] = type("Form", (Form,), {"read": staticmethod(read)})
-    for kind in (bool, int, float, str, decimal.Decimal):
-        # msgspec holds what `read` returns against the type.
-        form.register(kind)
     return form
 
 
@@ -108,11 +110,12 @@ def _conversion(kind: Primitive) -> Read | None:
 
 def _digits(value: Value, wanted: str) -> str:
     """Return the text of a number that came as one, or as a text of it."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    kind = value.__class__
+    if kind is Number or kind is int:
         return str(value)
-    if not isinstance(value, str):
+    if kind is not str:
         raise TypeError(_other(value, wanted))
-    digits = value.strip(_BLANKS)
+    digits: str = value.strip(_BLANKS)
     if _NUMBER(digits) is None:
         raise ValueError(f"no number: {value[:40]}")
     return digits
