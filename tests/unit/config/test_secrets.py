@@ -101,7 +101,7 @@ sink: {type: iceberg, catalog: "${PW}", database: ["${PW}"], table: "${PW}", mod
     "streams/more.yaml": """\
 kind: stream
 name: more
-source: {type: kafka, cluster: fronting, topic: t, format: json, schema: schemas/playback.avsc, on_data_loss: "${PW}", registry: {url: "${PW}"}}
+source: {type: kafka, cluster: fronting, topic: t, format: json, schema: schemas/playback.avsc, on_data_loss: "${PW}", registry: {url: "${PW}", properties: {ssl.ca.location: ["${PW}"], bearer.auth.credentials.source: "${PW}", bearer.auth.token: "${PW}"}}}
 hygiene:
   required: {columns: ["${PW}", "__metadata__.${PW}", "event_id.${PW}"], on_bad_record: "${PW}"}
   ranges: {event_ts: {min: "${PW}", max: "2${PW}"}, user_id: {min: "${PW}"}}
