@@ -15,7 +15,7 @@ from backfill.app_progress import Replaying
 from backfill.app_used import AppUsed, refuse_changed
 from backfill.asked import bounds_of, tables_of
 from backfill.certificate import Certificate, LookupUsed
-from backfill.closing import let_all_windows_end
+from backfill.closing import let_all_windows_end, move_to_live
 from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
 from backfill.lookups.frames import lookups_of_a_replay
 from backfill.lookups.held import hold_lookups, release_lookups
@@ -30,8 +30,10 @@ from backfill.request import (
     state_of,
 )
 from backfill.results.publish import publish
+from backfill.stages import widened_at_the_end_us
 from backfill.streams import Replay
 from backfill.used import used_of
+from backfill.watermark_frames import own_watermarks, stages_in, without_last_row
 from backfill.watermarks import require_known, watermarks_of
 from headrace import state_files
 from headrace.application.sinks import start
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from backfill.pace import Rate
     from backfill.plan import Plan
     from backfill.request import Request
+    from backfill.stages import Stage
     from backfill.state import RunState
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
@@ -85,12 +88,14 @@ def replay_app(
             tags.hold(source, run.run_id)
         hold_lookups(run.workspace, plan.lookups, run.run_id)
         late, watch = LateRows(state.folder / "late.json"), Replaying(plan)
-        for until in dict.fromkeys((plan.steps_with_records, len(plan.steps))):
-            if until > plan.steps_with_records:
-                if committed(state.checkpoint).steps != plan.steps_with_records:
-                    break
-                let_all_windows_end(state.checkpoint)
-            query, unread = _started(run, plan, spark, state, until)
+        stages, unread = stages_in(plan, spark), set[str]()
+        for stage in stages:
+            done = committed(state.checkpoint).steps
+            if done < stage.first:
+                break
+            if done >= stage.until and stage is not stages[-1]:
+                continue
+            query, unread = _started(run, plan, spark, state, stage)
             with late.followed(query):
                 finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
         certificate = certificate_of(run, plan, state, late, unread)
@@ -123,14 +128,22 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
     marks = watermarks_of(run.app, tables_of(run.app))
     plan = plan_to_run(run.workspace, request, conditions_of(uses), marks)
     require_known(plan)
-    if request.close_windows:
-        plan = plan.closing()
+    if request.close_windows or widened_at_the_end_us(plan):
+        plan = plan.ending(closes=request.close_windows)
     state.begin(plan, record_of_app(run.app, run.workspace, run.run_id, plan, request))
     return plan
 
 
+def _move_the_watermark(plan: Plan, state: RunState) -> None:
+    """Let the last stage begin with a watermark that no record to come asks to be held back."""
+    if plan.closes:
+        let_all_windows_end(state.checkpoint)
+    else:
+        move_to_live(state.checkpoint, widened_at_the_end_us(plan) // MS)
+
+
 def _started(
-    run: AppRun, plan: Plan, spark: SparkSession, state: RunState, until: int
+    run: AppRun, plan: Plan, spark: SparkSession, state: RunState, stage: Stage
 ) -> tuple[StreamingQuery, set[str]]:
     app, tables = run.app, tables_of(run.app)
     streams = Replay.by(run.workspace, plan).streams(
@@ -139,10 +152,17 @@ def _started(
         columns=declared_of(app),
         rate=run.rate,
         ahead=bounds_of(app),
-        until=until,
+        until=stage.until,
+        finished={
+            table: [one.column for one in plan.watermarks if one.table == table]
+            for table in stage.finished
+        },
     )
     frames = {name: streams[table] for name, table in tables.items()}
     marked = with_watermarks(app, frames, plan.widening())
+    for one in plan.watermarks:
+        if one.table in stage.finished:
+            marked[one.source] = without_last_row(marked[one.source], one)
     checkpoint, record = state.checkpoint, state.record()
     marked |= lookups_of_a_replay(
         spark, app, run.workspace, checkpoint, state.plan_file, plan.lookups
@@ -152,18 +172,27 @@ def _started(
         # Its modules are known only now.
         refuse_changed(run.run_id, record.used, AppUsed.of(app, run.workspace.root))
     require_staging(spark, record, committed(checkpoint).steps)
-    unread = _read_no_more(result, plan, state)
+    unread = _read_no_more(result, plan, state, stage.finished)
+    own = own_watermarks(result, plan, app)
+    if stage.is_end and committed(checkpoint).steps < stage.until and not (own and not plan.closes):
+        _move_the_watermark(plan, state)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
     return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False), unread
 
 
-def _read_no_more(result: DataFrame, plan: Plan, state: RunState) -> set[str]:
+def _read_no_more(
+    result: DataFrame, plan: Plan, state: RunState, finished: Collection[str]
+) -> set[str]:
     """Tell the tasks which columns are used; refuse a result that asks for rows that are left out.
+
+    Of tables that have finished nothing is left.
 
     Returns the tables that are not used at all.
     """
     uses = used_of(result)
     for source in plan.sources:
+        if source.name in finished:
+            continue
         used = uses.get(source.name)
         asked = () if used is None else used.conditions
         if lost := [one for one in source.conditions if one not in asked]:

@@ -98,7 +98,7 @@ def _warn(result: DataFrame, app: LoadedApp, plan: Plan, record: RunRecord) -> N
     warmup = (period.start_us - read.start_us) * MICROSECOND
     cooldown = (read.end_us_exclusive - period.end_us_exclusive) * MICROSECOND
     longest = max(delays, default=timedelta(0))
-    for option, enough_us in too_short(reach, longest, plan.threshold_us, warmup, cooldown):
+    for option, enough_us in too_short(reach, longest, warmup, cooldown):
         log.warning(
             "rows near the period's end may be incomplete"
             if option == "--cooldown"

@@ -95,6 +95,8 @@ class Plan:
     time_column: str = INGESTION_TS
     lookups: tuple[PlannedLookup, ...] = ()
     watermarks: tuple[PlannedWatermark, ...] = ()
+    # Whether windows that are open at the end are closed, by a last step without units.
+    closes: bool = False
 
     @property
     def rows(self) -> int:
@@ -117,14 +119,14 @@ class Plan:
         return max((span_us(step) for step in self.steps), default=0)
 
     @property
-    def closes(self) -> bool:
-        """Whether windows that are open at the end are closed, by a last step without units."""
+    def has_end(self) -> bool:
+        """Whether the last step has no records: all that it does is to move the watermark."""
         return bool(self.steps) and not self.steps[-1].units
 
     @property
     def steps_with_records(self) -> int:
         """How many steps there are before that one."""
-        return len(self.steps) - self.closes
+        return len(self.steps) - self.has_end
 
     def widening(self) -> dict[str, timedelta]:
         """Return by how much the watermark of each source is wider than live."""
@@ -132,12 +134,16 @@ class Plan:
             one.source: timedelta(microseconds=one.widened_by_us or 0) for one in self.watermarks
         }
 
-    def closing(self) -> Plan:
-        """Return the plan with such a step at its end; of nothing there is nothing to close."""
+    def ending(self, *, closes: bool) -> Plan:
+        """Return the plan with a step at its end in which the watermark moves on.
+
+        It `closes` the windows that are still open, or moves to where it is live. Of nothing there
+        is no end.
+        """
         if not self.steps:
             return self
         last = Step(len(self.steps), self.period.end_us_exclusive, ())
-        return replace(self, steps=(*self.steps, last))
+        return replace(self, steps=(*self.steps, last), closes=closes)
 
     def write(self, path: Path) -> None:
         """Keep the plan: what it is of in the first line, then a line for each step."""

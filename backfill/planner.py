@@ -36,7 +36,7 @@ class Step:
     """What is delivered together. Everything before the frontier has been delivered before.
 
     With `ranges`, only their records belong to the step, and are delivered by their offsets. A step
-    without units closes the windows that are still open: no record, and the end of all time.
+    without units ends a replay: no record, and a watermark that moves on.
     """
 
     number: int

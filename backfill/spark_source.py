@@ -39,7 +39,8 @@ class ReplaySource(DataSource):
     it all are read but `__record__`, which no application has live; it can be named. `rate_limit` is
     how fast the whole plan may go, as on the command line, `readers` among how many tasks a step is
     shared out: by default as many as there are cores here. `until` is the number of the step to end
-    before.
+    before. `finished` names the columns of watermarks of a table that has no rows any more: each
+    batch has one row, at the end of all time.
     """
 
     @classmethod
@@ -63,7 +64,8 @@ class ReplaySource(DataSource):
             raise UsageError(
                 f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
             )
-        names = (*REQUIRED, "columns", "rate_limit", "readers", "ahead", "until")
+        more = ("columns", "rate_limit", "readers", "ahead", "until", "finished")
+        names = (*REQUIRED, *more)
         return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
 
@@ -98,6 +100,14 @@ class Share(InputPartition):
         self.columns = None if columns is None else tuple(columns)
 
 
+@dataclass
+class Finished(InputPartition):
+    """What a task reads of a table that has no rows any more: one row that holds nobody up."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+
 class StepReader(DataSourceStreamReader):
     """One table's part of a plan, step by step, as rows of the schema that Spark was promised."""
 
@@ -130,6 +140,8 @@ class StepReader(DataSourceStreamReader):
         """Share out the units of the steps in between, evenly by weight, one chain a reader."""
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
         self._begun = int(end["step"])
+        if self._options.get("finished"):
+            return [Finished()]
         first, table = int(start["step"]), self._options["table"]
         steps = self._loaded().steps[first : int(end["step"])]
         units = [unit for step in steps for unit in step.units if unit.source == table]
@@ -150,9 +162,12 @@ class StepReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a chain of units, as Arrow."""
+        from backfill.spark_task import last_row, read_share  # noqa: PLC0415 - only tasks read
+
+        if isinstance(partition, Finished) and self._schema is not None:
+            yield last_row(self._schema, self._options["finished"].split(","))
         if not isinstance(partition, Share):
             return
-        from backfill.spark_task import read_share  # noqa: PLC0415 - only tasks read
 
         yield from read_share(partition, self._options, self._schema)
 

@@ -12,11 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import structlog
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from backfill.blanks import to_read, with_blanks
+from backfill.closing import END_MS
 from backfill.measured import TaskMeter, file_of
 from backfill.plan import read_head
 from backfill.reading import read_in_order
@@ -32,7 +34,6 @@ from headrace.schema.spark import to_spark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from pyiceberg.schema import Schema
     from pyspark.sql import SparkSession
 
@@ -72,6 +73,15 @@ def read_share(
         yield given if promised is None else with_blanks(given, promised, read)
     folder = Path(options["plan"]).parent
     meter.keep(file_of(folder, share.step, source.name, share.number, share.count))
+
+
+def last_row(schema: StructType, columns: Sequence[str]) -> pa.RecordBatch:
+    """Return a row that is blank but for those columns, which are at the end of all time."""
+    promised = to_arrow_schema(schema)
+    end = pa.array([END_MS * 1000], pa.int64())
+    held = [field.name for field in promised if field.name in columns]
+    arrays = [end.cast(promised.field(name).type) for name in held]
+    return with_blanks(pa.RecordBatch.from_arrays(arrays, names=held), promised, held)
 
 
 def spark_schema(columns: Schema, properties: Mapping[str, str]) -> StructType:

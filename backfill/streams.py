@@ -116,14 +116,16 @@ class Replay:
         rate: Rate | Literal["auto"] | None = None,
         ahead: Mapping[str, Ahead] | None = None,
         until: int | None = None,
+        finished: Mapping[str, Sequence[str]] | None = None,
     ) -> dict[str, DataFrame]:
         """Return a streaming DataFrame for each table, aligned step by step.
 
         The plan is kept under the run's name. A later call with that name goes by the plan that
         is kept, so that a query restarted from its checkpoint reads on exactly where it was.
         `columns` says for a table which of its columns to read, `rate` how fast all of them
-        together may go, `ahead` how far one of them may
-        be ahead of the record's arrival, `until` before which step to end.
+        together may go, `ahead` how far one of them may be ahead of the record's arrival, `until`
+        before which step to end. A table that has `finished` has no rows any more; those columns of
+        it are at the end of all time, in a row of each batch that is to be filtered out.
         """
         # A walk needs no Spark.
         from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415
@@ -142,7 +144,7 @@ class Replay:
             options["rate_limit"] = str(rate)
         if until is not None:
             options["until"] = str(until)
-        named, bounds = columns or {}, ahead or {}
+        named, bounds, gone = columns or {}, ahead or {}, finished or {}
         chosen = {
             source.name: {
                 **options,
@@ -156,5 +158,7 @@ class Replay:
         for name, own in chosen.items():
             if name in bounds:
                 own["ahead"] = bounds[name].to_json()
+            if name in gone:
+                own["finished"] = ",".join(gone[name])
             streams[name] = reader.schema(schema_of(own)).options(**own).load()
         return streams

@@ -70,6 +70,7 @@ class _Forge:
         self._every_us = every_us
         self._snapshot_id = uuid4().int >> 65
         self._time_id = table.schema().find_field(INGESTION_TS).field_id
+        self._event_id = table.schema().find_field("event_ts").field_id
         snapshot = table.current_snapshot()
         if snapshot is None:
             raise ValueError(table.name())
@@ -152,18 +153,21 @@ class _Forge:
         for column in ("column_sizes", "value_counts", "null_value_counts"):
             file[column] = [{"key": number, "value": ROWS_PER_FILE} for number in leaves]
         strings = [
-            {"key": number, "value": STRING_BOUND} for number in leaves if number != self._time_id
+            {"key": number, "value": STRING_BOUND}
+            for number in leaves - {self._time_id, self._event_id}
         ]
-        lower: dict[str, Any] = {"key": self._time_id}
-        upper: dict[str, Any] = {"key": self._time_id}
-        file |= {"lower_bounds": [*strings, lower], "upper_bounds": [*strings, upper]}
+        # The events happened as they arrived.
+        lower: list[dict[str, Any]] = [{"key": self._time_id}, {"key": self._event_id}]
+        upper: list[dict[str, Any]] = [{"key": self._time_id}, {"key": self._event_id}]
+        file |= {"lower_bounds": [*strings, *lower], "upper_bounds": [*strings, *upper]}
         entry = {**self._entry, "snapshot_id": self._snapshot_id, "data_file": file}
         for number in range(first, end):
             begin_us = self._start_us + number * self._every_us
             # It is encoded before the next is asked for: one dict serves for all.
             file["file_path"] = f"{folder}/{number:08}-0123456789abcdef0123456789abcdef.parquet"
-            lower["value"] = _bound(begin_us)
-            upper["value"] = _bound(begin_us + 2 * self._every_us - 1)
+            for low, high in zip(lower, upper, strict=True):
+                low["value"] = _bound(begin_us)
+                high["value"] = _bound(begin_us + 2 * self._every_us - 1)
             yield entry
 
     def _place(self, name: str) -> str:

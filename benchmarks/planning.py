@@ -14,6 +14,7 @@ from pathlib import Path
 
 from backfill.period import parse_period
 from backfill.request import Request, plan_of
+from backfill.widening import Watermark
 from benchmarks.many_files import make_wide_table
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import open_catalog
@@ -34,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, default=Path(".headrace/many-files"))
+    parser.add_argument("--watermark", action="store_true", help="plan one on event_ts as well")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     (asked.folder / "headrace.yaml").write_text(WORKSPACE, encoding="utf-8")
@@ -44,10 +46,12 @@ def main() -> None:
     table = f"lake.{'.'.join(name)}"
     began_s, cpu_s = time.monotonic(), time.process_time()
     request = Request((table,), parse_period(START, END), (), "bounded", THRESHOLD_US)
-    plan = plan_of(workspace, request)
+    marks = [Watermark("events", table, "event_ts", 600_000_000)] if asked.watermark else []
+    plan = plan_of(workspace, request, watermarks=marks)
     figures = {
         "files": sum(source.files for source in plan.sources),
         "steps": len(plan.steps),
+        "widened_by_s": [(one.widened_by_us or 0) / 1_000_000 for one in plan.watermarks],
         "wall_s": round(time.monotonic() - began_s, 1),
         "cpu_s": round(time.process_time() - cpu_s, 1),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

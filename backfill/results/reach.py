@@ -46,14 +46,14 @@ def reach_of(plan: str) -> Reach:
 
 
 def too_short(
-    reach: Reach, delay: timedelta, threshold_us: int, warmup: timedelta, cooldown: timedelta
+    reach: Reach, delay: timedelta, warmup: timedelta, cooldown: timedelta
 ) -> list[tuple[str, int]]:
     """Return which of warm-up and cool-down are too short, each with what would do."""
     if reach.longest_us == 0:
         return []
     needed_us = reach.longest_us + delay // MICROSECOND
-    wanted = (("--warmup", warmup, needed_us), ("--cooldown", cooldown, needed_us + threshold_us))
-    return [(name, enough) for name, given, enough in wanted if given // MICROSECOND < enough]
+    wanted = (("--warmup", warmup), ("--cooldown", cooldown))
+    return [(name, needed_us) for name, given in wanted if given // MICROSECOND < needed_us]
 
 
 def _session_us(text: str) -> int:

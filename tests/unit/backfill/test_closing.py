@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill.asked import require_watermarks
-from backfill.closing import END_MS, WATERMARK, let_all_windows_end
+from backfill.closing import END_MS, WATERMARK, let_all_windows_end, move_to_live
 from backfill.period import parse_period
 from backfill.plan import Plan, read_plan, span_us
 from backfill.planner import Step
@@ -45,6 +45,17 @@ def test_the_last_commit_says_that_all_time_is_over(checkpoint: Path) -> None:
     assert {one.name for one in (checkpoint / "commits").iterdir()} == {"0", ".0.crc", "1"}
 
 
+def test_or_it_moves_to_where_it_is_live_and_no_further_when_done_again(checkpoint: Path) -> None:
+    query = checkpoint / "checkpoint"
+    query.mkdir()
+    for name in ("commits", "offsets"):
+        (checkpoint / name).rename(query / name)
+    for _ in range(2):
+        move_to_live(query, 5)
+        said = (query / "commits" / "1").read_text().split("\n")[1]
+        assert json.loads(said) == {WATERMARK: 22, "more": [1]}
+
+
 @pytest.mark.parametrize("text", ["", "v1\n", "v2\n{}", "v1\n{}", "v1\n[1]"])
 def test_a_log_of_another_kind_is_left_as_it_is(checkpoint: Path, text: str) -> None:
     (checkpoint / "commits" / "1").write_text(text)
@@ -58,7 +69,7 @@ def test_it_is_a_step_of_the_plan_that_is_kept(tmp_path: Path) -> None:
     period = parse_period("2026-03-01", "2026-03-02")
     plan = Plan(period, (), "bounded", 10, (), (Step(0, 5, (unit,)),))
     assert not plan.closes
-    closing = plan.closing()
+    closing = plan.ending(closes=True)
     closing.write(tmp_path / "plan")
     kept = read_plan(tmp_path / "plan")
     assert kept == closing
@@ -68,7 +79,9 @@ def test_it_is_a_step_of_the_plan_that_is_kept(tmp_path: Path) -> None:
     assert span_us(kept.steps[-1]) == 0
     assert kept.state_window_us == plan.state_window_us
     empty = replace(plan, steps=())
-    assert empty.closing() == empty
+    assert empty.ending(closes=True) == empty
+    assert not plan.ending(closes=False).closes
+    assert plan.ending(closes=False).has_end
 
 
 def test_windows_of_no_application_are_not_closed() -> None:
