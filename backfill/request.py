@@ -12,6 +12,7 @@ import structlog
 
 from backfill import tags
 from backfill.enumerator import STEP_LIMITS, make_plan
+from backfill.event_spans import EventColumns
 from backfill.lookups.resolve import ends_of_steps, histories, planned
 from backfill.pace import Rate
 from backfill.planner import Limits
@@ -131,7 +132,7 @@ def plan_of(
             time_column=request.time_column,
             scan=request.scan,
             conditions=asked.get(name, ()),
-            events=marked.events(name),
+            events=marked.events(name) if request.widen_by_us is None else EventColumns(),
         )
         for name in dict.fromkeys(request.tables)
     ]

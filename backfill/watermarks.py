@@ -65,16 +65,13 @@ def resolved(workspace: Workspace, asked: Sequence[Watermark], time_column: str)
     }
     known, unknown = [], []
     for one in asked:
-        schema = schemas[one.table]
-        column = _time_named(schema, one.column)
-        if column is None:
-            why = f"{one.table} has no column of times {one.column}"
-            unknown.append(
-                PlannedWatermark(one.source, one.table, one.column, one.delay_us, None, why)
-            )
-            continue
         bound = next((o.ahead for o in asked if o.table == one.table and o.ahead is not None), None)
-        known.append(_bounded(replace(one, column=column), schema, bound, time_column))
+        found = _resolved(one, schemas[one.table], bound, time_column)
+        if isinstance(found, Watermark):
+            known.append(found)
+        else:
+            name = one.source, one.table, one.column, one.delay_us
+            unknown.append(PlannedWatermark(*name, None, found))
     return Resolved(tuple(known), tuple(unknown))
 
 
@@ -109,18 +106,27 @@ def require_known(plan: Plan) -> None:
             )
 
 
-def _bounded(
+def _resolved(
     watermark: Watermark, schema: Schema, bound: Ahead | None, time_column: str
-) -> Watermark:
-    """Return the watermark with what the bounds of its column mean where records are held back."""
+) -> Watermark | str:
+    """Return a watermark as its table has the column, or why nothing can be known of it.
+
+    The bound is on how far a column of the table, this one or another, may be ahead.
+    """
+    table, column = watermark.table, _time_named(schema, watermark.column)
+    if column is None:
+        return f"{table} has no column of times {watermark.column}"
     if bound is None:
-        return replace(watermark, ahead=None)
-    require_arrivals(watermark.table, schema, bound, time_column)
-    is_its_own = bound.column.casefold() == watermark.column.casefold()
+        return replace(watermark, column=column, ahead=None)
+    require_arrivals(table, schema, bound, time_column)
+    is_its_own = bound.column.casefold() == column.casefold()
     by_arrival = arrival_column(schema, time_column).casefold() == time_column.casefold()
+    if is_its_own and not by_arrival and bound.action == "clamp":
+        return f"{column} is clamped to the arrival, and {time_column} does not tell when that was"
     return replace(
         watermark,
-        ahead=replace(bound, column=watermark.column) if is_its_own and by_arrival else None,
+        column=column,
+        ahead=replace(bound, column=column) if is_its_own and by_arrival else None,
         is_thinned=is_its_own or bound.action != "clamp",
     )
 

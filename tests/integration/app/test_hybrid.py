@@ -40,7 +40,9 @@ class Hybrid:
     pipelines: Pipelines
     name: str
 
-    def app(self, query: str, name: str = "", order: str = "bounded") -> LoadedApp:
+    def app(
+        self, query: str, name: str = "", order: str = "bounded", *, beside: bool = False
+    ) -> LoadedApp:
         live = {"type": "kafka", "cluster": "fronting", "topics": self.name, "format": "json"}
         past = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": self.name}
         path = self.pipelines.write(
@@ -57,6 +59,10 @@ class Hybrid:
                     "both": {"type": "hybrid", "past": "past", "live": "live", "order": order},
                     "live": {**live, "schema": f"schemas/{self.name}.avsc"},
                     "past": {**past, "max_misalignment_threshold": "1min"},
+                    # The same topic once more, which has no table to be replayed from.
+                    **(
+                        {"plain": {**live, "schema": f"schemas/{self.name}.avsc"}} if beside else {}
+                    ),
                 },
                 "transform": {"sql": query},
                 "watermarks": {"events": {"column": "at", "delay": "10s"}},
@@ -172,6 +178,22 @@ def test_state_is_carried_over(hybrid: Hybrid) -> None:
     counted = [one["events"] for one in hybrid.lines(app)]
     assert len(counted) >= 7
     assert set(counted) == {60}
+
+
+def test_beside_a_plain_topic_and_as_wide_as_its_own_history_asks(hybrid: Hybrid) -> None:
+    hybrid.send(range(600))
+    hybrid.land()
+    both = "SELECT id, 'h' AS of FROM events UNION ALL SELECT id, 'p' AS of FROM plain"
+    app = hybrid.app(both, beside=True)
+    assert hybrid.run(app) == 1200
+    assert Counter(one["id"] for one in hybrid.lines(app)) == dict.fromkeys(range(600), 2)
+    plan = state_of(hybrid.pipelines.workspace, f"hybrid-{app.config.name}").plan()
+    (watermark,) = plan.watermarks
+    assert watermark.source == "events"
+    assert watermark.widened_by_us is not None
+    # Some steps of a minute each: their records are no more than that ahead of those that follow.
+    assert len(plan.steps) > 5
+    assert 0 < watermark.widened_by_us <= plan.threshold_us
 
 
 def test_what_is_neither_in_the_table_nor_in_the_topic_is_told_before_anything_runs(

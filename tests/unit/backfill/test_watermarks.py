@@ -216,6 +216,8 @@ def test_ahead_is_measured_against_the_arrival_by_whatever_column_a_replay_goes(
     name, ahead = tables.make("ahead", FLUSHED), Ahead("At", MINUTE_US, "drop")
     # By the events' own times nothing comes before what is older than the threshold.
     assert (widened_min(tables.plan(name, ahead, time_column="At")) or 0) <= 15
+    with pytest.raises(UsageError, match="At is clamped to the arrival, and At does not tell"):
+        require_known(tables.plan(name, Ahead("At", MINUTE_US, "clamp"), time_column="At"))
     catalog = open_catalog(tables.workspace.catalog("lake"))
     (batch, *_) = catalog.load_table("events.ahead").scan().to_arrow().to_batches()
     assert hold_back(batch, ahead, arrivals_of(batch, "At")).rows == ()
