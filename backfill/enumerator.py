@@ -101,7 +101,7 @@ def make_plan(  # noqa: PLR0913 - a plan is of these
 
 def _without_events(step: Step) -> Step:
     """Return a step without what only the watermarks were planned by: a plan may be large."""
-    return replace(step, units=tuple(replace(unit, events=()) for unit in step.units))
+    return replace(step, units=tuple(unit.without_events() for unit in step.units))
 
 
 def _with_what_is_missing(

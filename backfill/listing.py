@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table import Table
 
-    from backfill.event_spans import Spans
+    from backfill.event_spans import Span
     from headrace.iceberg.manifest_scan import Entry
 
 # So many are on their way at once: a store far away takes its time for each.
@@ -39,8 +39,7 @@ class Listed(NamedTuple):
     """A data file; its bounds are None where its writer kept none.
 
     `nulls` counts its rows without a time, None where its writer did not. `others` are the bounds of
-    the columns that conditions are on, and of those that watermarks go by; `events` are the latter
-    where they were read from the footer.
+    the columns that conditions are on, and of those that watermarks go by.
     """
 
     path: str
@@ -50,7 +49,6 @@ class Listed(NamedTuple):
     max_ts_us: int | None
     nulls: int | None
     others: tuple[Pair, ...] = ()
-    events: Spans | None = None
 
 
 def has_deletes(manifests: Iterable[ManifestFile]) -> bool:
@@ -117,3 +115,9 @@ def _listed(entry: Entry) -> Listed:
     (lower, upper), *others = entry.bounds
     times = time_bound(lower), time_bound(upper)
     return Listed(entry.path, entry.rows, entry.size_bytes, *times, entry.nulls, tuple(others))
+
+
+def time_span(pair: Pair) -> Span | None:
+    """Return the bounds of a column of times, None where there are none."""
+    low_us, high_us = time_bound(pair[0]), time_bound(pair[1])
+    return None if low_us is None or high_us is None else (low_us, high_us)

@@ -15,7 +15,7 @@ from backfill.event_spans import all_spans
 from backfill.footer import NoBounds, bytes_by_column
 from backfill.gridding import NO_COLUMNS, cells, stretches
 from backfill.iceberg_bounds import field_ids, file_may_match
-from backfill.listing import Listed, has_deletes, listed
+from backfill.listing import Listed, has_deletes, listed, time_span
 from backfill.plan import FileWithoutTimes
 from backfill.selection import (
     always_read,
@@ -165,11 +165,11 @@ class LakeSource:
         kept: list[Unit] = []
         skipped: list[Unit] = []
         without_time: list[FileWithoutTimes] = []
-        for one in self._bounded(listed_files):
+        for one, events in self._bounded(listed_files):
             bounds = one.others[: len(self.conditions)]
             may_match = file_may_match(self._schema, self.conditions, bounds)
             if one.nulls != one.rows:
-                unit = self._period.clip(self._unit(one, has_deletes=one.path in deleted))
+                unit = self._period.clip(self._unit(one, events, has_deletes=one.path in deleted))
                 if unit is None:
                     continue
                 (kept if may_match else skipped).append(unit)
@@ -275,49 +275,45 @@ class LakeSource:
         pinned = {"current_schema_id": schema_id}
         self.table.metadata = self.table.metadata.model_copy(update=pinned)
 
-    def _bounded(self, found: Sequence[Listed]) -> Iterator[Listed]:
-        """Yield files with bounds and nulls of their times, from footers where manifests have none."""
-        with_rows = [one for one in found if one.rows]
-        if not may_be_null(self._schema, self.time_column):
-            with_rows = [one._replace(nulls=0) for one in with_rows]
-        missing = [one for one in with_rows if self._lacks_bounds(one)]
+    def _bounded(self, found: Sequence[Listed]) -> Iterator[tuple[Listed, Spans]]:
+        """Yield files with bounds and nulls of their times, from footers where manifests have none.
+
+        Beside the bounds of the times that the replay goes by come those of its watermarks.
+        """
+        first = len(found[0].others) - len(self._event_ids) if found else 0
+        may_lack_times = may_be_null(self._schema, self.time_column)
+        missing: list[tuple[Listed, Spans]] = []
+        for one in found:
+            if one.rows:
+                known = one if may_lack_times else one._replace(nulls=0)
+                events = tuple(map(time_span, one.others[first:]))
+                is_of_no_use = known.nulls == known.rows
+                if _is_told(known) and (is_of_no_use or None not in events):
+                    yield known, events
+                else:
+                    missing.append((known, events))
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
             yield from pool.map(self._by_footer, missing)
-        left = {one.path for one in missing}
-        yield from (one for one in with_rows if one.path not in left)
 
-    def _lacks_bounds(self, file: Listed) -> bool:
-        if not _is_told(file):
-            return True
-        if file.nulls == file.rows:
-            return False
-        return bool(self._event_ids) and None in self._event_spans(file)
-
-    def _by_footer(self, file: Listed) -> Listed:
+    def _by_footer(self, known: tuple[Listed, Spans]) -> tuple[Listed, Spans]:
         # Written by a tool that keeps no bounds for fields inside a struct.
+        file, events = known
         with self._reader.open(file.path) as opened:
-            if self._event_ids:
+            if None in events:
                 numbers = range(opened.metadata.num_row_groups)
                 found = (self._reader.event_spans(opened, number) for number in numbers)
-                file = file._replace(events=all_spans(found, len(self._event_ids)))
+                events = all_spans(found, len(events))
             if _is_told(file):
-                return file
+                return file, events
             groups = self._reader.row_groups(opened, self._field_id, file.path)
-        return file._replace(
+        bounded = file._replace(
             min_ts_us=min((group.min_ts_us for group in groups), default=None),
             max_ts_us=max((group.max_ts_us for group in groups), default=None),
             nulls=file.rows - sum(group.rows for group in groups),
         )
+        return bounded, events
 
-    def _event_spans(self, file: Listed) -> Spans:
-        """Return the bounds of the columns that watermarks go by, as the manifest has them."""
-        if file.events is not None:
-            return file.events
-        pairs = file.others[len(file.others) - len(self._event_ids) :]
-        times = ((time_bound(lower), time_bound(upper)) for lower, upper in pairs)
-        return tuple(None if low is None or high is None else (low, high) for low, high in times)
-
-    def _unit(self, file: Listed, *, has_deletes: bool) -> Unit:
+    def _unit(self, file: Listed, events: Spans, *, has_deletes: bool) -> Unit:
         if file.min_ts_us is None or file.max_ts_us is None:
             raise NoBounds(file.path, self.name)
         return Unit(
@@ -329,9 +325,7 @@ class LakeSource:
             file.size_bytes,
             has_deletes,
             partly=has_deletes or bool(self._reader.regions),
-            events=self._events.kept(self._event_spans(file), (file.min_ts_us, file.max_ts_us))
-            if self._event_ids
-            else (),
+            events=self._events.kept(events, (file.min_ts_us, file.max_ts_us)),
         )
 
     def _time_field(self) -> int:

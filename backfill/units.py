@@ -73,6 +73,21 @@ class Unit:
         """Return the unit over all row groups of its file."""
         return replace(self, row_groups=None)
 
+    def without_events(self) -> Unit:
+        """Return the unit as a plan keeps it; there are millions of them, and `replace` is slow."""
+        return Unit(
+            self.source,
+            self.path,
+            self.min_ts_us,
+            self.max_ts_us,
+            self.rows,
+            self.size_bytes,
+            self.has_deletes,
+            self.row_groups,
+            self.window_us,
+            self.partly,
+        )
+
     @property
     def place(self) -> tuple[int, int, str, str, tuple[int, int], tuple[int, int]]:
         """Where a unit stands in the order of time; ties are broken by name, so that a plan is one."""
