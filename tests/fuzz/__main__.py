@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from tests.fuzz.explore import found_in
+from tests.fuzz.keep import keep as keep_found
 from tests.fuzz.registry import TARGETS
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def fuzz(name: str, seconds: int, keep: bool) -> bool:
         [*explore, f"-max_total_time={seconds}", found, corpus], check=False
     ).returncode
     if keep and well == 0:
-        subprocess.run([*explore, "-merge=1", corpus, found], check=True)
+        for file in keep_found(TARGETS[name], found):
+            print(f"kept: {file}")
     return well == 0
 
 

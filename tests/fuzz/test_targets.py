@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fuzz.keep import keep
 from tests.fuzz.registry import TARGETS
+from tests.fuzz.target import Target
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MUTATED = 60
 
@@ -22,6 +28,20 @@ def test_an_input_that_was_changed_is_taken(name: str) -> None:
     dice, inputs = random.Random(name), TARGETS[name].inputs()
     for _ in range(MUTATED):
         TARGETS[name].run(mutated(dice, dice.choice(inputs), dice.choice(inputs)))
+
+
+def test_what_runs_lines_of_its_own_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.fuzz.target.CORPUS", tmp_path / "corpus")
+    found = tmp_path / "found"
+    found.mkdir()
+    for number, value in enumerate((b"2026-01-05T00:00:00", b"2026-01-06T00:00:00", b"1:2", b"")):
+        (found / str(number)).write_bytes(value)
+    target = Target("times", TARGETS["times"].run, (b"",))
+    kept = [file.read_bytes() for file in keep(target, found)]
+    assert kept == [b"1:2", b"2026-01-05T00:00:00"]
+    assert keep(target, found) == []
 
 
 def mutated(dice: random.Random, one: bytes, other: bytes) -> bytes:
