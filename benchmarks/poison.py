@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.poisons import avro_records, headers, json_records
+from benchmarks.poisons import avro_records, headers, hygiene, json_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ WARM_BYTES: Final = 1000
 POISONS: Final[tuple[Poison, ...]] = (
     *json_records.POISONS,
     *headers.POISONS,
+    *hygiene.POISONS,
     *avro_records.POISONS,
 )
 
