@@ -67,25 +67,11 @@ def plain_instant(text: str) -> int | None:
     return _by_the_library(text)
 
 
-def _by_the_library(text: str) -> int | None:
-    if _PLAIN(text) is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        # The other way to read it knows what is wrong.
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    micros = (moment - EPOCH) // MICROSECOND
-    if text[-1] == "Z":
-        _remember(_known_seconds, text[:19], micros - moment.microsecond)
-    # At the ends of our calendar a zone's offset decides.
-    return micros if FIRST_US <= micros <= LAST_US else None
-
-
 def wall_clock_of(text: str) -> int:
     """Return the microseconds of a text as it stands on a clock; its zone counts for nothing."""
+    moment = _moment(text)
+    if moment is not None:
+        return (moment.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
     micros, zone = _read(text)
     _offset_us(zone, text)
     return _in_our_years(micros, text)
@@ -127,6 +113,29 @@ def time_of_day_of(text: str) -> int:
 def in_our_years(micros: int) -> bool:
     """Whether a point in time lies in the years 0001 to 9999."""
     return FIRST_US <= micros <= LAST_US
+
+
+def _by_the_library(text: str) -> int | None:
+    moment = _moment(text)
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    micros = (moment - EPOCH) // MICROSECOND
+    if text[-1] == "Z":
+        _remember(_known_seconds, text[:19], micros - moment.microsecond)
+    # At the ends of our calendar a zone's offset decides.
+    return micros if FIRST_US <= micros <= LAST_US else None
+
+
+def _moment(text: str) -> datetime | None:
+    """Return what the library reads of a plain text; None where our own rules know what is wrong."""
+    if _PLAIN(text) is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _read(text: str) -> tuple[int, str]:
