@@ -34,7 +34,7 @@ from backfill.stages import widened_at_the_end_us
 from backfill.streams import Replay
 from backfill.used import used_of
 from backfill.watermark_frames import own_watermarks, stages_in, without_last_row
-from backfill.watermarks import require_known, watermarks_of
+from backfill.watermarks import require_known, tell, watermarks_of
 from headrace import state_files
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
@@ -88,6 +88,7 @@ def replay_app(
             tags.hold(source, run.run_id)
         hold_lookups(run.workspace, plan.lookups, run.run_id)
         late, watch = LateRows(state.folder / "late.json"), Replaying(plan)
+        tell(plan)
         stages, unread = stages_in(plan, spark), set[str]()
         for stage in stages:
             done = committed(state.checkpoint).steps

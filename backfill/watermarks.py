@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import structlog
+
 from backfill.event_spans import EventColumns
 from backfill.iceberg_bounds import kind_of
 from backfill.selection import arrival_column
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
     from headrace.records.ahead import Ahead
 
+log = structlog.get_logger(__name__)
 MICROSECOND = timedelta(microseconds=1)
 TIMES = ("timestamp", "timestamp_ntz")
 GIVE_IT = "--widen-watermarks DURATION goes on with what you say instead"
@@ -104,6 +107,16 @@ def require_known(plan: Plan) -> None:
                 f"bound it in the application's file: watermarks: {{{one.source}: {{max_ahead: …}}}};"
                 f" {GIVE_IT}",
             )
+
+
+def tell(plan: Plan) -> None:
+    """Log by how much watermarks are wider than live: results come so much later."""
+    for one in plan.watermarks:
+        if one.widened_by_us:
+            by = timedelta(microseconds=one.widened_by_us)
+            file = {} if one.cause is None else {"for": one.cause.file}
+            say = log.warning if one.is_from_the_future else log.info
+            say("a watermark is wider than live", source=one.source, by=str(by), **file)
 
 
 def _resolved(

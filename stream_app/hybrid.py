@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from backfill.request import sources_of, state_of
-from backfill.watermarks import watermarks_of
+from backfill.watermarks import tell, watermarks_of
 from headrace.application.live import live_options
 from headrace.application.places import to_json
 from headrace.application.transform import bound_ahead, with_watermarks
@@ -50,6 +50,7 @@ def hybrid_streams(  # noqa: PLR0913 - the sources of a run
     marks = watermarks_of(app, {name: pair.past.identifier for name, pair in pairs.items()})
     handover = hand_over(workspace, pairs, run_id, marks, fresh=fresh)
     plan = state_of(workspace, run_id).plan()
+    tell(plan)
     tables = sources_of(workspace, plan)
     spark.dataSource.register(hybrid_source.HybridSource)
     streams = {}
