@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.poisons import avro_records, headers, hygiene, json_records
+from benchmarks.poisons import avro_records, expressions, headers, hygiene, json_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,7 @@ POISONS: Final[tuple[Poison, ...]] = (
     *json_records.POISONS,
     *headers.POISONS,
     *hygiene.POISONS,
+    *expressions.POISONS,
     *avro_records.POISONS,
 )
 

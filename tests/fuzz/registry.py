@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tests.fuzz import avro_records, avro_schemas, headers, hygiene, json_records, times
+from tests.fuzz import (
+    avro_records,
+    avro_schemas,
+    expressions,
+    headers,
+    hygiene,
+    json_records,
+    times,
+)
 
 if TYPE_CHECKING:
     from tests.fuzz.target import Target
@@ -16,6 +24,7 @@ TARGETS: Final[dict[str, Target]] = {
         *times.TARGETS,
         *hygiene.TARGETS,
         *headers.TARGETS,
+        *expressions.TARGETS,
         *avro_records.TARGETS,
         *avro_schemas.TARGETS,
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from headrace.expressions.lane import run_numbers
+from headrace.expressions.lane.casts import as_kind
 from headrace.expressions.lane.coerce import (
     BOOLEAN,
     DOUBLE,
     INT,
+    LIMITS,
     LONG,
     NUMBERS,
+    STRING,
     WHOLE,
     common_kind,
+    reckonable,
     widened,
 )
 from headrace.expressions.lane.nodes import Refused
@@ -21,19 +25,15 @@ from headrace.expressions.lane.undefined import overflow
 from headrace.expressions.lane.value import Value, lift, need
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from headrace.expressions.lane.value import Kind, Scope
 
-LIMITS: Final[Mapping[Kind, tuple[int, int, str]]] = {
-    INT: (-(2**31), 2**31 - 1, "int"),
-    LONG: (-(2**63), 2**63 - 1, "bigint"),
-}
 
-
-def arithmetic(scope: Scope, sign: str, left: Value, right: Value) -> Value:
+def by_sign(sign: str, scope: Scope, left: Value, right: Value) -> Value:
     """Compile `+`, `-`, `*`, `/`, `%`, `div`, `&`, `|`, `^`."""
-    kind = common_kind((left, right), sign)
+    left, right = reckonable(scope, left, right)
+    kind = common_kind((left, right), sign) or DOUBLE
     if kind not in NUMBERS:
         raise Refused(f"{sign} of other values than int, long and double")
     if sign in {"/", "div"}:
@@ -90,17 +90,23 @@ def modulus(scope: Scope, left: Value, right: Value) -> Value:
     return _quotient(scope, "pmod", kind, left, right)
 
 
+def _number(scope: Scope, value: Value) -> Value:
+    """Return a text, or NULL, as the double that it is taken for."""
+    return as_kind(scope, value, DOUBLE, "a sign") if value.kind in {STRING, None} else value
+
+
 def negative(scope: Scope, value: Value) -> Value:
     """Compile `-`."""
+    value = _number(scope, value)
     kind = need(value, NUMBERS, "-").kind
     if kind is DOUBLE:
         return lift(scope, [value], kind, lambda x: f"-{x}")
     return lift(scope, [value], kind, lambda x: _within(scope, f"-{x}", kind), fails=True)
 
 
-def positive(value: Value) -> Value:
+def positive(scope: Scope, value: Value) -> Value:
     """Compile `+`."""
-    return need(value, NUMBERS, "+")
+    return need(_number(scope, value), NUMBERS, "+")
 
 
 def inverted(scope: Scope, value: Value) -> Value:
@@ -111,6 +117,7 @@ def inverted(scope: Scope, value: Value) -> Value:
 
 def absolute(scope: Scope, value: Value) -> Value:
     """Compile `abs`."""
+    value = _number(scope, value)
     kind = need(value, NUMBERS, "abs()").kind
     if kind is DOUBLE:
         return lift(scope, [value], kind, lambda x: f"abs({x})")
@@ -119,7 +126,7 @@ def absolute(scope: Scope, value: Value) -> Value:
 
 def sign_of(scope: Scope, value: Value) -> Value:
     """Compile `sign`."""
-    value = widened(scope, need(value, NUMBERS, "sign()"), DOUBLE)
+    value = as_kind(scope, value, DOUBLE, "sign()")
     function = scope.helper(run_numbers.sign_of)
     return lift(scope, [value], DOUBLE, lambda x: f"{function}({x})", declared=True)
 
@@ -142,21 +149,40 @@ def _to_long(scope: Scope, value: Value, function: Callable[[float], int]) -> Va
     return lift(scope, [value], LONG, lambda x: f"{name}({x})", declared=True)
 
 
-def rounded(scope: Scope, value: Value, digits: Value | None) -> Value:
-    """Compile `round` of whole numbers."""
-    kind = need(value, WHOLE, "round()").kind
+def rounded(name: str, scope: Scope, value: Value, digits: Value | None = None) -> Value:
+    """Compile `round` and `bround` of whole numbers."""
+    kind = need(value, WHOLE, f"{name}()").kind
     places = 0 if digits is None else digits.literal
     if digits is not None and (digits.kind is not INT or not isinstance(places, int)):
-        raise Refused("round() to a place that is no number")
+        raise Refused(f"{name}() to a place that is no number")
     if places >= 0:
         return replace(value, declared=True)
     if places < -18:
-        raise Refused("round() to so large a place")
+        raise Refused(f"{name}() to so large a place")
     lowest, largest, _ = LIMITS[kind]
-    function = scope.helper(run_numbers.rounded_whole)
-    call = f"{-places}, {lowest}, {largest}"
-    build = f"{function}({{}}, {call})".format
+    function = run_numbers.rounded_whole if name == "round" else run_numbers.rounded_to_even
+    build = f"{scope.helper(function)}({{}}, {-places}, {lowest}, {largest})".format
     return lift(scope, [value], kind, build, fails=True, declared=True)
+
+
+def shifted(sign: str, scope: Scope, value: Value, bits: Value) -> Value:
+    """Compile `<<`, `>>` and `>>>` as Java shifts: by the lowest bits of the distance."""
+    kind = value.kind if value.kind is LONG else INT
+    values = [as_kind(scope, value, kind, sign), as_kind(scope, bits, INT, sign)]
+    width = 64 if kind is LONG else 32
+    if sign == ">>":
+        return lift(scope, values, kind, lambda a, b: f"{a} >> ({b} & {width - 1})")
+    function = run_numbers.shifted_left if sign == "<<" else run_numbers.shifted_right
+    build = f"{scope.helper(function)}({{}}, {{}}, {width})".format
+    return lift(scope, values, kind, build)
+
+
+def bit_count(scope: Scope, value: Value) -> Value:
+    """Compile `bit_count`."""
+    value = as_kind(scope, value, INT, "bit_count()") if value.kind is None else value
+    need(value, [BOOLEAN, *WHOLE], "bit_count()")
+    mask = 0xFFFF_FFFF_FFFF_FFFF
+    return lift(scope, [value], INT, lambda x: f"({x} & {mask}).bit_count()")
 
 
 def is_nan(scope: Scope, value: Value) -> Value:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane import run_moments, run_numbers
-from headrace.expressions.lane.arithmetic import LIMITS
+from headrace.expressions.lane import run_codes, run_moments, run_numbers
 from headrace.expressions.lane.coerce import (
     BOOLEAN,
     BYTES,
     DATE,
     DOUBLE,
     INT,
+    LIMITS,
     LOCAL,
     LONG,
     STRING,
     TIMESTAMP,
     WHOLE,
-    date_literal,
     micros_literal,
+    text_as,
     widened,
 )
 from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.value import NULL, Value, lift, literal_of, name_of, need
+from headrace.expressions.lane.value import NULL, Value, declare, lift, literal_of, name_of, need
 from headrace.schema.model import Primitive
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ NAMES: Final = {
 _MOMENTS: Final = (TIMESTAMP, LOCAL)
 
 
-def named_cast(scope: Scope, value: Value, name: str) -> Value:
+def named_cast(name: str, scope: Scope, value: Value) -> Value:
     """Compile CAST; a name that is no type's is refused."""
     kind = NAMES.get(name)
     if kind is None:
@@ -74,16 +74,27 @@ def as_kind(scope: Scope, value: Value, kind: Primitive, what: str) -> Value:
         return value
     if value.kind is None:
         return replace(NULL, type=kind)
-    is_text = STRING in {value.kind, kind} and BYTES not in {value.kind, kind}
-    wider = {LONG: (INT,), DOUBLE: WHOLE, DATE: _MOMENTS, TIMESTAMP: (DATE, LOCAL), LOCAL: (DATE,)}
+    is_text = (kind is STRING and value.kind is not BYTES) or value.kind is STRING
+    wider = {LONG: (INT,), DOUBLE: WHOLE, DATE: _MOMENTS, TIMESTAMP: (DATE, LOCAL)}
     if not is_text and value.kind not in wider.get(kind, ()):
         raise Refused(f"{what} of {name_of(value.kind)}")
     return cast(scope, value, kind)
 
 
-def typed_literal(scope: Scope, name: str, text: Value) -> Value:
-    """Compile DATE '…' and TIMESTAMP '…'."""
-    return replace(named_cast(scope, text, name), declared=False)
+def typed_literal(name: str, scope: Scope, text: Value) -> Value:
+    """Compile DATE '…' and TIMESTAMP '…', which Spark reads before all else."""
+    value = named_cast(name, scope, text)
+    if not value.is_literal:
+        raise Refused(f"the {name} '{text.literal}'")
+    return replace(value, declared=False)
+
+
+def bytes_literal(scope: Scope, text: Value) -> Value:
+    """Compile X'…'."""
+    value = run_codes.bytes_of_hex(text.literal)
+    if value is None:
+        raise Refused(f"the bytes X'{text.literal}'")
+    return literal_of(scope, value, BYTES)
 
 
 def _refused(value: Value, kind: Kind) -> Refused:
@@ -104,7 +115,7 @@ def _to_whole(scope: Scope, value: Value, kind: Primitive) -> Value:
         case Primitive.DOUBLE:
             function = run_numbers.whole_of_double
         case Primitive.STRING:
-            function = run_numbers.whole_of_text
+            return text_as(scope, value, kind)
         case Primitive.TIMESTAMP_MICROS:
             value = lift(scope, [value], LONG, lambda x: f"{x} // 1000000")
             if kind is LONG:
@@ -121,8 +132,7 @@ def _to_double(scope: Scope, value: Value) -> Value:
     if value.kind is BOOLEAN:
         return lift(scope, [value], DOUBLE, lambda x: f"float({x})")
     if value.kind is STRING:
-        build = f"{scope.helper(run_numbers.double_of_text)}({{}})".format
-        return lift(scope, [value], DOUBLE, build, fails=True, declared=True)
+        return text_as(scope, value, DOUBLE)
     if value.kind in {DATE, TIMESTAMP, LOCAL, BYTES}:
         raise _refused(value, DOUBLE)
     return widened(scope, value, DOUBLE)
@@ -133,8 +143,7 @@ def _to_boolean(scope: Scope, value: Value) -> Value:
         return lift(scope, [value], BOOLEAN, lambda x: f"{x} != 0")
     if value.kind is not STRING:
         raise _refused(value, BOOLEAN)
-    name = scope.helper(run_numbers.boolean_of_text)
-    return lift(scope, [value], BOOLEAN, lambda x: f"{name}({x})", fails=True, declared=True)
+    return text_as(scope, value, BOOLEAN)
 
 
 def as_text(scope: Scope, value: Value) -> Value:
@@ -173,10 +182,7 @@ def _to_date(scope: Scope, value: Value) -> Value:
         return lift(scope, [value], DATE, build, declared=value.kind is LOCAL)
     if value.kind is not STRING:
         raise _refused(value, DATE)
-    if value.is_literal:
-        return replace(literal_of(scope, date_literal(value.literal), DATE), declared=True)
-    build = f"{scope.helper(run_moments.days_of_text)}({{}})".format
-    return lift(scope, [value], DATE, build, fails=True, declared=True)
+    return text_as(scope, value, DATE)
 
 
 def _to_timestamp(scope: Scope, value: Value) -> Value:
@@ -195,7 +201,8 @@ def _to_moment(scope: Scope, value: Value, kind: Primitive) -> Value:
         # The session's time zone is UTC: a wall clock shows the same.
         return lift(scope, [value], kind, lambda x: x)
     if value.kind is DATE:
-        return widened(scope, value, kind)
+        moment = widened(scope, value, kind)
+        return declare(moment) if kind is LOCAL else moment
     if value.kind is STRING and value.is_literal:
         return replace(literal_of(scope, micros_literal(value.literal), kind), declared=True)
     raise _refused(value, kind)

@@ -10,16 +10,18 @@ from headrace.expressions.lane.coerce import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    INT,
     LOCAL,
+    NUMBERS,
     STRING,
     TIMESTAMP,
     WHOLE,
     alike,
 )
-from headrace.expressions.lane.conditions import compare, condition, is_null
+from headrace.expressions.lane.conditions import compare, condition, is_null, same
 from headrace.expressions.lane.lists import held, sure
 from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.value import NULL, Value, name_of
+from headrace.expressions.lane.value import NULL, Value, literal_of, name_of, need
 from headrace.schema.model import Primitive
 
 if TYPE_CHECKING:
@@ -48,11 +50,11 @@ def _type(values: Sequence[Value], kind: Kind) -> Type | None:
     return types.pop() if len(types) == 1 and not isinstance(kind, Primitive) else kind
 
 
-def coalesce(scope: Scope, values: Sequence[Value]) -> Value:
+def coalesce(scope: Scope, *given: Value) -> Value:
     """Compile `coalesce`: what follows a value that is never null is not looked at."""
-    if not values:
+    if not given:
         raise Refused("coalesce() of nothing")
-    values, kind = alike(scope, values, "coalesce()")
+    values, kind = alike(scope, given, "coalesce()")
     type_ = _type(values, kind)
     fails = any(one.fails for one in values)
     nullable = all(one.nullable for one in values)
@@ -79,11 +81,52 @@ def if_there(scope: Scope, asked: Value, there: Value, absent: Value) -> Value:
     return case(scope, [(is_null(asked), absent)], there)
 
 
-def extreme(scope: Scope, name: str, values: Sequence[Value]) -> Value:
+def if_null(scope: Scope, value: Value, other: Value) -> Value:
+    """Compile `nvl`."""
+    return coalesce(scope, value, other)
+
+
+def if_else(scope: Scope, asked: Value, result: Value, otherwise: Value) -> Value:
+    """Compile `if`."""
+    return case(scope, [(asked, result)], otherwise)
+
+
+def null_if_zero(scope: Scope, value: Value) -> Value:
+    """Compile `nullifzero`."""
+    return null_if(scope, need(value, NUMBERS, "nullifzero()"), _zero(scope))
+
+
+def zero_if_null(scope: Scope, value: Value) -> Value:
+    """Compile `zeroifnull`."""
+    return coalesce(
+        scope, value if value.kind is None else need(value, NUMBERS, "zeroifnull()"), _zero(scope)
+    )
+
+
+def _zero(scope: Scope) -> Value:
+    return literal_of(scope, 0, INT)
+
+
+def decoded(scope: Scope, value: Value, *pairs: Value) -> Value:
+    """Compile `decode` of pairs: null is found by null."""
+    if len(pairs) < 2:
+        raise Refused("decode() of a charset")
+    if any(asked.kind is None for asked in pairs[0:-1:2]):
+        raise Refused("decode() of NULL")
+    again, wrap = held(scope, value)
+    otherwise = pairs[-1] if len(pairs) % 2 else NULL
+    branches = [
+        (same(scope, again, asked), result)
+        for asked, result in zip(pairs[0::2], pairs[1::2], strict=False)
+    ]
+    return wrap(case(scope, branches, otherwise))
+
+
+def extreme(name: str, scope: Scope, *given: Value) -> Value:
     """Compile `greatest` and `least`, which pass over nulls."""
-    if len(values) < 2:
+    if len(given) < 2:
         raise Refused(f"{name}() of one value")
-    values, kind = alike(scope, values, f"{name}()")
+    values, kind = alike(scope, given, f"{name}()")
     if kind not in {BOOLEAN, DATE, DOUBLE, LOCAL, STRING, TIMESTAMP, *WHOLE}:
         raise Refused(f"{name}() of {name_of(kind)}")
     function = getattr(run_choices, f"{name}_double" if kind is DOUBLE else name)

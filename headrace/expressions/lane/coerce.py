@@ -6,14 +6,20 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from headrace.expressions.lane import run_numbers
 from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.run_moments import date_of_text, micros_of_text, start_of_day
+from headrace.expressions.lane.run_moments import (
+    days_of_text,
+    micros_of_text,
+    start_of_day,
+)
+from headrace.expressions.lane.undefined import Undefined
 from headrace.expressions.lane.value import NULL, Value, lift, literal_of, name_of
 from headrace.schema.model import Decimal, Primitive
 
 if TYPE_CHECKING:
     import decimal
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from headrace.expressions.lane.value import Kind, Scope
 
@@ -31,7 +37,13 @@ WHOLE: Final = (INT, LONG)
 _SIMPLE: Final = frozenset(
     [INT, LONG, DOUBLE, STRING, BOOLEAN, BYTES, DATE, TIMESTAMP, LOCAL, Primitive.FLOAT]
 )
+LIMITS: Final[Mapping[Kind, tuple[int, int, str]]] = {
+    INT: (-(2**31), 2**31 - 1, "int"),
+    LONG: (-(2**63), 2**63 - 1, "bigint"),
+}
 _MOST_DIGITS: Final = 38
+# What Spark reads as a time of its own where it is in quotes.
+_SPECIAL = re.compile(r"\s*(?:epoch|now|today|tomorrow|yesterday)", re.IGNORECASE)
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -100,6 +112,15 @@ def widened(scope: Scope, value: Value, kind: Kind) -> Value:
     raise Refused(f"{name_of(value.kind)} as {name_of(kind)}")
 
 
+def reckonable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value]:
+    """Return two values with a text among them as the number that it is added to."""
+    if STRING not in {left.kind, right.kind} or left.kind is right.kind:
+        return left, right
+    if not {left.kind, right.kind} <= {STRING, *NUMBERS}:
+        raise Refused(f"arithmetic of {name_of(left.kind)} and {name_of(right.kind)}")
+    return _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
+
+
 def alike(scope: Scope, values: Sequence[Value], what: str) -> tuple[list[Value], Kind]:
     """Return values as their common kind, where they are results: IF, COALESCE and the like."""
     kind = common_kind(values, what)
@@ -126,33 +147,57 @@ def comparable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value, K
 
 
 def _text_as(scope: Scope, value: Value, other: Kind) -> Value:
-    """Return a known text as what it is compared with."""
-    if value.kind is not STRING or other in {STRING, None} or not value.is_literal:
+    """Return a text as what it is compared or reckoned with."""
+    if value.kind is not STRING or other in {STRING, None}:
         return value
-    return replace(_read_as(scope, value.literal, other), declared=True)
+    if isinstance(other, Decimal):
+        other = DOUBLE
+    return text_as(scope, value, LONG if other in WHOLE else other)
 
 
-def _read_as(scope: Scope, text: str, other: Kind) -> Value:
-    if other in WHOLE and _WHOLE_TEXT.fullmatch(text):
-        return literal_of(scope, int(text), LONG)
-    if other is DOUBLE and _NUMBER_TEXT.fullmatch(text):
+def text_as(scope: Scope, value: Value, kind: Kind) -> Value:
+    """Return a text as another type, as a cast reads it."""
+    if value.is_literal:
+        known = _known(scope, value.literal, kind)
+        if known is not None:
+            return replace(known, declared=True)
+    match kind:
+        case Primitive.INT | Primitive.LONG:
+            lowest, largest, name = LIMITS[kind]
+            function: Callable[..., object] = run_numbers.whole_of_text
+            limits = f", {lowest}, {largest}, {name!r}"
+        case Primitive.DOUBLE:
+            function, limits = run_numbers.double_of_text, ""
+        case Primitive.BOOLEAN:
+            function, limits = run_numbers.boolean_of_text, ""
+        case Primitive.DATE:
+            function, limits = days_of_text, ""
+        case _:
+            raise Refused(f"a text as {name_of(kind)}")
+    build = f"{scope.helper(function)}({{}}{limits})".format
+    return lift(scope, [value], kind, build, fails=True, declared=True)
+
+
+def _known(scope: Scope, text: str, kind: Kind) -> Value | None:
+    """Return what a text in quotes stands for, None where it cannot be read in one way alone."""
+    if kind in WHOLE and _WHOLE_TEXT.fullmatch(text):
+        lowest, largest, _ = LIMITS[kind]
+        return literal_of(scope, int(text), kind) if lowest <= int(text) <= largest else None
+    if kind is DOUBLE and _NUMBER_TEXT.fullmatch(text):
         return literal_of(scope, float(text), DOUBLE)
-    if other is DATE:
-        return literal_of(scope, date_literal(text), DATE)
-    if other in {TIMESTAMP, LOCAL}:
-        return literal_of(scope, micros_literal(text), _TIMES[other])
-    raise Refused(f"a text compared with {name_of(other)}")
+    if kind in {DATE, TIMESTAMP, LOCAL} and _SPECIAL.match(text):
+        raise Refused(f"the text '{text}' as a time")
+    if kind is DATE:
+        try:
+            return literal_of(scope, days_of_text(text), DATE)
+        except Undefined:
+            return None
+    if kind in {TIMESTAMP, LOCAL}:
+        return literal_of(scope, micros_literal(text), _TIMES[kind])
+    return None
 
 
 _TIMES: Final = {TIMESTAMP: TIMESTAMP, LOCAL: LOCAL}
-
-
-def date_literal(text: str) -> int:
-    """Return the days of a known text that can be read in one way alone."""
-    days = date_of_text(text)
-    if days is None:
-        raise Refused(f"the date '{text}'")
-    return days
 
 
 def micros_literal(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from headrace.expressions.lane.coerce import BOOLEAN
@@ -14,8 +14,7 @@ from headrace.expressions.lane.undefined import Undefined
 from headrace.expressions.lane.value import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import CodeType
+    from collections.abc import Callable, Iterator, Mapping
 
     from headrace.expressions.lane.value import Value
     from headrace.schema.model import Record, Type
@@ -90,8 +89,16 @@ def _compiled(
 
 def _constants(code: CodeType, known: Mapping[str, object]) -> Mapping[str, object]:
     there = {**_BUILTINS, **known}
-    return MappingProxyType({name: there[name] for name in code.co_names if name in there})
+    return MappingProxyType({name: there[name] for name in _names(code) if name in there})
 
 
 def _metadata(code: CodeType) -> frozenset[str]:
-    return frozenset(name[2:] for name in code.co_names if name.startswith("m_"))
+    return frozenset(name[2:] for name in _names(code) if name.startswith("m_"))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Give every name that code looks up, in its lambdas too."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

@@ -145,3 +145,23 @@ def either(scope: Scope, left: Value, right: Value) -> Value:
     declared = left.declared or right.declared
     value = Value(source, BOOLEAN, nullable, left.fails or right.fails, declared=declared)
     return with_truth(value, f"({left.where_true} or {right.where_true})")
+
+
+def is_null_of(_scope: Scope, value: Value) -> Value:
+    """Compile `isnull`."""
+    return is_null(value)
+
+
+def is_there(scope: Scope, value: Value) -> Value:
+    """Compile `isnotnull`."""
+    return negation(scope, is_null(value))
+
+
+def is_true_of(_scope: Scope, value: Value) -> Value:
+    """Compile `IS TRUE`."""
+    return is_true(condition(value, "IS TRUE"))
+
+
+def is_false_of(scope: Scope, value: Value) -> Value:
+    """Compile `IS FALSE`."""
+    return is_false(scope, condition(value, "IS FALSE"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.expressions.lane import run_containers
-from headrace.expressions.lane.coerce import BOOLEAN, INT, STRING, WHOLE
+from headrace.expressions.lane.casts import as_kind
+from headrace.expressions.lane.coerce import BOOLEAN, INT, LONG, STRING, WHOLE, alike
 from headrace.expressions.lane.nodes import Refused
 from headrace.expressions.lane.value import Value, lift, name_of, need
 from headrace.records.rows import attribute
@@ -69,6 +70,8 @@ def element_at(scope: Scope, value: Value, index: Value) -> Value:
         return _of_map_by(scope, value, kind, need(index, [STRING], "a key"))
     if not isinstance(kind, Array):
         raise Refused(f"element_at() of {name_of(kind)}")
+    if index.literal == -(2**31):
+        raise Refused("element_at() of what Spark has no room to count from the end")
     name = scope.helper(run_containers.element)
     return _of_list(scope, value, need(index, [INT], "element_at()"), name, fails=True)
 
@@ -124,6 +127,8 @@ def try_element_at(scope: Scope, value: Value, index: Value) -> Value:
     """Compile `try_element_at`, which is null where there is no element."""
     if isinstance(value.kind, Map):
         return element_at(scope, value, index)
+    if index.literal == -(2**31):
+        raise Refused("try_element_at() of what Spark has no room to count from the end")
     name = scope.helper(run_containers.element_or_null)
     return _of_list(scope, value, need(index, [INT], "try_element_at()"), name, fails=False)
 
@@ -141,3 +146,80 @@ def contains(scope: Scope, value: Value, wanted: Value) -> Value:
     name = scope.helper(run_containers.contains)
     build = f"{name}({{}}, {{}})".format
     return lift(scope, [value, wanted], BOOLEAN, build, nullable=True)
+
+
+def array(scope: Scope, *values: Value) -> Value:
+    """Compile `array`."""
+    items, kind = alike(scope, values, "array()")
+    if kind is None:
+        raise Refused("array() of nothing")
+    listed = ", ".join(one.source for one in items)
+    nullable = any(one.is_optional for one in items)
+    fails = any(one.fails for one in items)
+    return Value(f"[{listed}]", Array(kind, nullable), nullable=False, fails=fails)
+
+
+def _list(value: Value, what: str, *kinds: object) -> tuple[Array, Value]:
+    """Return a list's type, and an item of it."""
+    if not isinstance(value.kind, Array):
+        raise Refused(f"{what} of {name_of(value.kind)}")
+    item = Value("None", value.kind.item, nullable=True)
+    if kinds and item.kind not in kinds:
+        raise Refused(f"{what} of items of {name_of(item.kind)}")
+    return value.kind, item
+
+
+def position(scope: Scope, value: Value, wanted: Value) -> Value:
+    """Compile `array_position`."""
+    _, item = _list(value, "array_position()", STRING, BOOLEAN, *WHOLE)
+    if item.kind is not wanted.kind:
+        raise Refused("array_position() of another type than the items'")
+    name = scope.helper(run_containers.place_of_item)
+    return lift(scope, [value, wanted], LONG, lambda x, y: f"{name}({x}, {y})")
+
+
+def joined(scope: Scope, value: Value, separator: Value, null: Value | None = None) -> Value:
+    """Compile `array_join` of texts."""
+    _list(value, "array_join()", STRING)
+    texts = [as_kind(scope, one, STRING, "array_join()") for one in (separator, null) if one]
+    name = scope.helper(run_containers.joined)
+    return lift(scope, [value, *texts], STRING, lambda *x: f"{name}({', '.join(x)})")
+
+
+def compact(scope: Scope, value: Value) -> Value:
+    """Compile `array_compact`."""
+    kind, _ = _list(value, "array_compact()")
+    source = "[x for x in {} if x is not None]".format
+    return lift(scope, [value], Array(kind.item, item_nullable=False), source)
+
+
+def added(side: str, scope: Scope, value: Value, item: Value) -> Value:
+    """Compile `array_append` and `array_prepend`, which take null for an item too."""
+    kind, inner = _list(value, f"array_{side}()")
+    if item.kind not in {inner.kind, None} or item.fails:
+        raise Refused(f"array_{side}() of another type than the items'")
+    type_ = Array(kind.item, item_nullable=True)
+    if side == "append":
+        return lift(scope, [value], type_, lambda x: f"[*{x}, {item.source}]")
+    return lift(scope, [value], type_, lambda x: f"[{item.source}, *{x}]")
+
+
+def distinct(scope: Scope, value: Value) -> Value:
+    """Compile `array_distinct`."""
+    kind, _ = _list(value, "array_distinct()", STRING, BOOLEAN, *WHOLE)
+    return lift(scope, [value], kind, lambda x: f"[*{{x: None for x in {x}}}]")
+
+
+def map_keys(scope: Scope, value: Value) -> Value:
+    """Compile `map_keys`."""
+    if not isinstance(value.kind, Map):
+        raise Refused(f"map_keys() of {name_of(value.kind)}")
+    return lift(scope, [value], Array(STRING, item_nullable=True), lambda x: f"[*{x}]")
+
+
+def map_values(scope: Scope, value: Value) -> Value:
+    """Compile `map_values`."""
+    if not isinstance(value.kind, Map):
+        raise Refused(f"map_values() of {name_of(value.kind)}")
+    type_ = Array(value.kind.value, item_nullable=True)
+    return lift(scope, [value], type_, lambda x: f"[*{x}.values()]")

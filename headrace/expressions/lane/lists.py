@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.expressions.lane.value import Scope
 
 
-def one_of(scope: Scope, value: Value, others: Sequence[Value]) -> Value:
+def one_of(scope: Scope, value: Value, *others: Value) -> Value:
     """Compile `IN (…)`."""
     if not others:
         raise Refused("IN without values")
@@ -73,12 +73,12 @@ def held(scope: Scope, value: Value) -> tuple[Value, Callable[[Value], Value]]:
     return again, wrap
 
 
-def like(scope: Scope, value: Value, pattern: Value, escape: Value | None) -> Value:
+def like(scope: Scope, value: Value, pattern: Value, escape: Value | None = None) -> Value:
     """Compile `LIKE` for a pattern that is known."""
     return _like(scope, value, pattern, escape, "LIKE")
 
 
-def ilike(scope: Scope, value: Value, pattern: Value, escape: Value | None) -> Value:
+def ilike(scope: Scope, value: Value, pattern: Value, escape: Value | None = None) -> Value:
     """Compile `ILIKE`, which compares both in lower case."""
     lowered = lift(scope, [value], STRING, lambda x: f"{scope.helper(lower)}({x})")
     if pattern.is_literal and pattern.kind is STRING:

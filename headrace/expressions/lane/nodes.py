@@ -88,6 +88,7 @@ class Cast:
 
     operand: Node
     to: str
+    is_try: bool = False
 
 
 Node: TypeAlias = Literal | Name | Part | Item | Unary | Binary | Call | Case | Cast

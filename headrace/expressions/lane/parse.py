@@ -32,10 +32,17 @@ _PRECEDENCE: Final = {
     "|": 2,
     "^": 3,
     "&": 4,
+    "<<": 5,
     **dict.fromkeys(("+", "-", "||"), 6),
     **dict.fromkeys(("*", "/", "%", "div"), 7),
 }
 _SAME: Final = {"==": "=", "!=": "<>"}
+# Functions whose first argument of three is the name of a unit.
+_ONLY_BY_UNIT: Final = frozenset(["timestampadd", "timestampdiff", "timediff"])
+_BY_UNIT: Final = {
+    **dict.fromkeys(("timestampadd", "dateadd", "date_add"), "timestampadd"),
+    **dict.fromkeys(("timestampdiff", "datediff", "date_diff", "timediff"), "timestampdiff"),
+}
 # Words that are no column unless they are quoted.
 _RESERVED: Final = frozenset(
     [
@@ -154,11 +161,12 @@ class _Parser:
         if self._accept("in"):
             self._expect("(")
             return _negated(is_not, Call("in", (value, *self._list(")"))))
-        if self._accept("like"):
-            pattern = self._value()
-            escape = (self._value(),) if self._accept("escape") else ()
-            return _negated(is_not, Call("like", (value, pattern, *escape)))
-        for word in ("rlike", "regexp", "ilike"):
+        for word in ("like", "ilike"):
+            if self._accept(word):
+                pattern = self._value()
+                escape = (self._value(),) if self._accept("escape") else ()
+                return _negated(is_not, Call(word, (value, pattern, *escape)))
+        for word in ("rlike", "regexp"):
             if self._accept(word):
                 return _negated(is_not, Call(word, (value, self._value())))
         if is_not:
@@ -243,7 +251,9 @@ class _Parser:
                 return Literal(None)
             case "case":
                 return self._case()
-            case "date" | "timestamp" if self._next.kind == "text":
+            case "date" | "timestamp" | "timestamp_ntz" | "timestamp_ltz" | "x" if (
+                self._next.kind == "text"
+            ):
                 return Call(f"{word.text} literal", (Literal(self._take().text),))
         if self._accept("("):
             return self._call(word.text)
@@ -262,16 +272,20 @@ class _Parser:
 
     def _call(self, name: str) -> Node:
         match name:
-            case "cast":
+            case "cast" | "try_cast":
                 operand = self._condition()
                 self._expect("as")
                 to = self._type()
                 self._expect(")")
-                return Cast(operand, to)
+                return Cast(operand, to, is_try=name == "try_cast")
             case "trim" if self._next.text in {"both", "leading", "trailing"}:
                 return self._trim()
-            case "extract" | "overlay" | "try_cast":
-                raise Refused(f"{name}()")
+            case "extract" if self._next.kind == "word":
+                unit = Literal(self._take().text)
+                self._expect("from")
+                return Call(name, (unit, *self._list(")")))
+            case "extract":
+                raise Refused("extract()")
         return self._ordinary(name)
 
     def _ordinary(self, name: str) -> Node:
@@ -289,11 +303,25 @@ class _Parser:
             return Call(name, (first, start, *length))
         if name == "trim" and self._accept("from"):
             return self._trimmed("both", first)
+        if name == "overlay" and self._accept("placing"):
+            return self._overlay(first)
         arguments = [first]
         while self._accept(","):
             arguments.append(self._condition())
         self._expect(")")
+        if len(arguments) == 3 and name in _BY_UNIT and isinstance(first, Name):
+            return Call(_BY_UNIT[name], (Literal(first.name), *arguments[1:]))
+        if name in _ONLY_BY_UNIT:
+            raise Refused(f"{name}() without a unit")
         return Call(name, tuple(arguments))
+
+    def _overlay(self, text: Node) -> Node:
+        new = self._value()
+        self._expect("from")
+        start = self._value()
+        size = (self._value(),) if self._accept("for") else ()
+        self._expect(")")
+        return Call("overlay", (text, new, start, *size))
 
     def _trim(self) -> Node:
         side = self._take().text

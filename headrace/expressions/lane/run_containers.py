@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.expressions.lane.run_texts import joined as joined_texts
 from headrace.expressions.lane.undefined import Undefined
 
 
@@ -40,3 +41,15 @@ def contains(items: list[Any], wanted: object) -> bool | None:
     if wanted in items:
         return True
     return None if None in items else False
+
+
+def place_of_item(items: list[Any], wanted: object) -> int:
+    """Return the place of an item, counted from 1; 0 where it is not there."""
+    return items.index(wanted) + 1 if wanted in items else 0
+
+
+def joined(items: list[str | None], separator: str, null: str | None = None) -> str:
+    """Return the items as one text; those that are null are left out, or shown as `null`."""
+    return joined_texts(
+        separator, items if null is None else [null if x is None else x for x in items]
+    )

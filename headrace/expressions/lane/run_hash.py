@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 _INT: Final = 0xFFFF_FFFF
@@ -12,6 +13,7 @@ _P3: Final = 0x165667B19E3779F9
 _P4: Final = 0x85EBCA77C2B2AE63
 _P5: Final = 0x27D4EB2F165667C5
 SEED: Final = 42
+_WORD: Final = struct.Struct("<I")
 
 
 def murmur(*values: str | bytes | int | tuple[int] | None) -> int:
@@ -36,8 +38,11 @@ def murmur(*values: str | bytes | int | tuple[int] | None) -> int:
 def _murmur_bytes(data: bytes, seed: int) -> int:
     whole = len(data) & ~3
     hashed = seed
-    for start in range(0, whole, 4):
-        hashed = _mixed(hashed, int.from_bytes(data[start : start + 4], "little"))
+    for (value,) in _WORD.iter_unpack(data[:whole]):
+        # As _mixed does it, which would cost as much again for the call.
+        word = value * 0xCC9E2D51 & _INT
+        hashed ^= (word << 15 | word >> 17) * 0x1B873593 & _INT
+        hashed = ((hashed << 13 | hashed >> 19) & _INT) * 5 + 0xE6546B64 & _INT
     for byte in data[whole:]:
         # Spark takes each byte that is left as a number with a sign.
         hashed = _mixed(hashed, (byte - 256 if byte > 127 else byte) & _INT)

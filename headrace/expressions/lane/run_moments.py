@@ -134,7 +134,7 @@ def year_start(days: int) -> int:
 def date_text(days: int) -> str:
     """Return a date as Spark writes it."""
     at = civil(days)
-    return f"{_year_text(at[0])}-{at[1]:02}-{at[2]:02}"
+    return f"{year_text(at[0])}-{at[1]:02}-{at[2]:02}"
 
 
 def timestamp_text(micros: int) -> str:
@@ -147,7 +147,8 @@ def timestamp_text(micros: int) -> str:
     return f"{date_text(days)} {hour:02}:{minute:02}:{second:02}{digits}"
 
 
-def _year_text(year: int) -> str:
+def year_text(year: int) -> str:
+    """Return a year as Spark writes it: of four digits, or of more with a sign."""
     if year > 9999:
         return f"+{year}"
     return f"{year:04}" if year >= 0 else f"-{-year:04}"
@@ -156,6 +157,11 @@ def _year_text(year: int) -> str:
 def days_later(days: int, more: int) -> int:
     """Return another date, as Java adds ints: beyond the largest one follows the least."""
     return (days + more + 2**31) % 2**32 - 2**31
+
+
+def days_between(end: int, start: int) -> int:
+    """Return how many days lie between two dates, as Java subtracts ints."""
+    return days_later(end, -start)
 
 
 def micros_exactly(number: int, unit_us: int) -> int:
@@ -169,3 +175,29 @@ def micros_exactly(number: int, unit_us: int) -> int:
 def micros_clamped(seconds: int) -> int:
     """Return seconds as a timestamp, as a cast does: the largest one for all that is larger."""
     return max(-(2**63), min(seconds * 1_000_000, 2**63 - 1))
+
+
+def timestamp_of_millis(millis: int) -> int:
+    """Return milliseconds as a timestamp."""
+    return micros_exactly(millis, 1000)
+
+
+def week_start(days: int) -> int:
+    """Return the Monday of a date's week."""
+    return days - (days + 3) % 7
+
+
+def micros_later(micros: int, more: int) -> int:
+    """Return another timestamp."""
+    later = micros + more
+    if not -(2**63) <= later < 2**63:
+        overflow("timestamp")
+    return later
+
+
+def whole_units(micros: int, unit_us: int) -> int:
+    """Return how many whole units there are, towards zero."""
+    if not -(2**63) <= micros < 2**63:
+        overflow("bigint")
+    whole = abs(micros) // unit_us
+    return whole if micros >= 0 else -whole

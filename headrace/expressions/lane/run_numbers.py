@@ -195,3 +195,61 @@ def boolean_of_text(text: str) -> bool:
 def boolean_text(value: bool) -> str:
     """Return true or false as text."""
     return "true" if value else "false"
+
+
+def square_root(value: float) -> float:
+    """Return the square root, NaN below 0."""
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
+def to_even(value: float) -> float:
+    """Return the nearest whole number, the even one of two."""
+    if not math.isfinite(value) or abs(value) >= _WHOLE_ALL:
+        return value
+    return math.copysign(float(round(value)), value)
+
+
+_WHOLE_ALL: Final = 2.0**52
+
+
+def factorial(value: int) -> int | None:
+    """Return a factorial, null where it does not fit a long."""
+    return math.factorial(value) if 0 <= value <= 20 else None
+
+
+def bucket(value: float, low: float, high: float, count: int) -> int | None:
+    """Return width_bucket(): which of some equal parts a value lies in; null for no parts."""
+    if not 0 < count < LARGEST_LONG or value != value or low == high:  # noqa: PLR0124 - the test for NaN
+        return None
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    ahead, behind = (value - low, value - high) if low < high else (low - value, high - value)
+    if ahead < 0:
+        return 0
+    if behind >= 0:
+        return count + 1
+    return _narrowed(float(count) * ahead / abs(high - low), math.trunc) + 1
+
+
+def rounded_to_even(value: int, digits: int, lowest: int, largest: int) -> int:
+    """Round a whole number to a power of ten, and to the even one of two."""
+    unit: int = 10**digits
+    result = (value + unit // 2) // unit
+    if value % unit * 2 == unit and result % 2:
+        result -= 1
+    if not lowest <= result * unit <= largest:
+        raise Undefined("the result does not fit its type")
+    return result * unit
+
+
+def shifted_left(value: int, bits: int, width: int) -> int:
+    """Return Java's <<."""
+    moved = value << (bits & width - 1)
+    half = 1 << (width - 1)
+    return (moved + half & (1 << width) - 1) - half
+
+
+def shifted_right(value: int, bits: int, width: int) -> int:
+    """Return Java's >>>: zeros come in from the left."""
+    bits &= width - 1
+    return (value & (1 << width) - 1) >> bits if bits else value

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from headrace.expressions.lane.undefined import Undefined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _LOWEST_INT: Final = -(2**31)
+_LARGEST_INT: Final = 2**31 - 1
 # Far longer than a record, and short enough that one record cannot take the memory of a task.
 LONGEST_RESULT: Final = 2**24
 
@@ -104,20 +105,15 @@ def before_sign(text: str, sign: str, count: int) -> str:
         raise Undefined("substring_index() counts from -2147483647")
     if not sign or count == 0:
         return ""
-    if count > 0:
-        at = -1
-        for _ in range(count):
-            # Spark moves by one character, and signs may overlap.
-            at = text.find(sign, at + 1)
-            if at < 0:
-                return text
-        return text[:at]
-    at = len(text)
-    for _ in range(-count):
-        at = text.rfind(sign, 0, at + len(sign) - 1) if at >= 0 else -1
+    if count < 0:
+        return before_sign(text[::-1], sign[::-1], -count)[::-1]
+    at, find = -1, text.find
+    for _ in range(count):
+        # Spark moves by one character, and signs may overlap.
+        at = find(sign, at + 1)
         if at < 0:
             return text
-    return text[at + len(sign) :]
+    return text[:at]
 
 
 def translated(text: str, old: str, new: str) -> str:
@@ -220,3 +216,39 @@ def sha512(value: bytes) -> str:
 def crc32(value: bytes) -> int:
     """Return the CRC-32 sum."""
     return zlib.crc32(value)
+
+
+def spaces(count: int) -> str:
+    """Return space()."""
+    return " " * bounded(count)
+
+
+def overlaid(text: str, new: str, place: int, length: int) -> str:
+    """Return overlay(): a part of the text replaced; below 0 the part is as long as the new one."""
+    size = length if length >= 0 else len(new)
+    return part(text, 1, _as_int(place - 1)) + new + part(text, _as_int(place + size), _LARGEST_INT)
+
+
+def _as_int(number: int) -> int:
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def place_in_set(wanted: str, listed: str) -> int:
+    """Return find_in_set(): the place in a list with commas, 0 where it is not there."""
+    if "," in wanted:
+        return 0
+    before, found, _ = f",{listed},".partition(f",{wanted},")
+    return before.count(",") + 1 if found else 0
+
+
+def quoted(text: str) -> str:
+    """Return quote()."""
+    escaped = text.replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def chosen(place: int, texts: Sequence[str | None]) -> str | None:
+    """Return elt(): the text at a place."""
+    if not 1 <= place <= len(texts):
+        raise Undefined(f"there is no text {place}, only {len(texts)}")
+    return texts[place - 1]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.expressions.lane import run_hash, run_texts
-from headrace.expressions.lane.casts import as_bytes, as_text
+from headrace.expressions.lane.casts import as_bytes, as_kind
 from headrace.expressions.lane.coerce import (
-    BOOLEAN,
     BYTES,
     DATE,
     INT,
@@ -15,11 +14,9 @@ from headrace.expressions.lane.coerce import (
     STRING,
     TIMESTAMP,
     WHOLE,
-    widened,
 )
 from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.run_case import lower, upper
-from headrace.expressions.lane.value import Value, lift, literal_of, need
+from headrace.expressions.lane.value import Value, declare, lift, literal_of, need
 from headrace.schema.model import Array
 
 if TYPE_CHECKING:
@@ -44,31 +41,17 @@ _SUMS: Final = {
 }
 
 
-def _texts(what: str, values: Sequence[Value]) -> Sequence[Value]:
-    return [need(one, [STRING], what) for one in values]
+def trim(method: str, scope: Scope, text: Value, of: Value | None = None) -> Value:
+    """Compile the trims, which are told what to take off before what to take it from."""
+    return trim_of(method, scope, text) if of is None else trim_of(method, scope, of, text)
 
 
-def _text_and_whole(what: str, text: Value, *numbers: Value) -> list[Value]:
-    return [need(text, [STRING], what), *(need(one, [INT], what) for one in numbers)]
-
-
-def upper_case(scope: Scope, text: Value) -> Value:
-    """Compile `upper`."""
-    name = scope.helper(upper)
-    return lift(scope, _texts("upper()", [text]), STRING, lambda x: f"{name}({x})")
-
-
-def lower_case(scope: Scope, text: Value) -> Value:
-    """Compile `lower`."""
-    name = scope.helper(lower)
-    return lift(scope, _texts("lower()", [text]), STRING, lambda x: f"{name}({x})")
-
-
-def trim(scope: Scope, method: str, text: Value, signs: Value | None) -> Value:
+def trim_of(method: str, scope: Scope, text: Value, signs: Value | None = None) -> Value:
     """Compile the trims by Python's method of the same work: what is taken off is one set."""
+    text = as_kind(scope, text, STRING, "trim()")
     if signs is None:
-        return lift(scope, _texts("trim()", [text]), STRING, lambda x: f"{x}.{method}(' ')")
-    values = _texts("trim()", [text, signs])
+        return lift(scope, [text], STRING, lambda x: f"{x}.{method}(' ')")
+    values = [text, as_kind(scope, signs, STRING, "trim()")]
     if signs.is_literal:
         return lift(scope, values, STRING, lambda x, y: f"{x}.{method}({y})")
     return _called(scope, _TRIMS[method], values)
@@ -76,56 +59,59 @@ def trim(scope: Scope, method: str, text: Value, signs: Value | None) -> Value:
 
 def length(scope: Scope, value: Value) -> Value:
     """Compile `length`."""
-    need(value, [STRING, BYTES], "length()")
+    if value.kind is not BYTES:
+        value = as_kind(scope, value, STRING, "length()")
     return lift(scope, [value], INT, lambda x: f"len({x})")
 
 
-def octets(scope: Scope, value: Value, each: int) -> Value:
+def octets(each: int, scope: Scope, value: Value) -> Value:
     """Compile `octet_length` and `bit_length`."""
-    need(value, [STRING, BYTES], "octet_length()")
+    if value.kind is not BYTES:
+        value = as_kind(scope, value, STRING, "octet_length()")
     times = "" if each == 1 else f" * {each}"
     if value.kind is BYTES:
         return lift(scope, [value], INT, lambda x: f"len({x}){times}")
     return lift(scope, [value], INT, lambda x: f"len({x}.encode()){times}")
 
 
-def concat(scope: Scope, values: Sequence[Value]) -> Value:
+def concat(scope: Scope, *values: Value) -> Value:
     """Compile `concat` and ||."""
     if not values:
         return literal_of(scope, "", STRING)
-    if any(one.kind not in {STRING, INT, LONG} for one in values):
-        if all(one.kind is BYTES for one in values):
-            return lift(scope, values, BYTES, lambda *x: " + ".join(x))
-        values = [as_text(scope, one) for one in values]
-    values = [as_text(scope, one) for one in values]
     scope.joined += len(values)
+    kind = BYTES if all(one.kind is BYTES for one in values) else STRING
+    parts = [as_kind(scope, one, kind, "concat()") for one in values]
     if scope.joined <= _FEW:
-        return lift(scope, values, STRING, lambda *x: " + ".join(x))
-    return _called(scope, run_texts.put_together, values)
+        return lift(scope, parts, kind, lambda *x: " + ".join(x))
+    if kind is BYTES:
+        raise Refused("concat() of so many bytes")
+    return _called(scope, run_texts.put_together, parts)
 
 
-def concat_with(scope: Scope, separator: Value, values: Sequence[Value]) -> Value:
+def concat_with(scope: Scope, separator: Value, *values: Value) -> Value:
     """Compile `concat_ws` of texts and lists of texts."""
-    need(separator, [STRING], "concat_ws()")
+    separator = as_kind(scope, separator, STRING, "concat_ws()")
     parts = []
     for one in values:
         is_list = isinstance(one.kind, Array)
         if is_list and one.kind != Array(STRING, True) and one.kind != Array(STRING, False):
             raise Refused("concat_ws() of a list of other values than texts")
-        if not is_list:
-            need(one, [STRING], "concat_ws()")
         if one.fails:
             raise Refused("concat_ws() of what may be undefined")
-        parts.append(f"*({one.source} or ())" if is_list else one.source)
+        text = one if is_list else as_kind(scope, one, STRING, "concat_ws()")
+        parts.append(f"*({text.source} or ())" if is_list else text.source)
     name = scope.helper(run_texts.joined)
     listed = "".join(f"{part}, " for part in parts)
     return lift(scope, [separator], STRING, lambda x: f"{name}({x}, ({listed}))")
 
 
-def substring(scope: Scope, value: Value, start: Value, size: Value | None) -> Value:
+def substring(scope: Scope, value: Value, start: Value, size: Value | None = None) -> Value:
     """Compile `substring`."""
-    kind = need(value, [STRING, BYTES], "substring()").kind
-    numbers = [need(one, [INT], "substring()") for one in (start, size) if one is not None]
+    kind = BYTES if value.kind is BYTES else STRING
+    value = as_kind(scope, value, kind, "substring()")
+    start = as_kind(scope, start, INT, "substring()")
+    size = None if size is None else as_kind(scope, size, INT, "substring()")
+    numbers = [one for one in (start, size) if one is not None]
     known = all(one.is_literal for one in numbers)
     if known and start.literal >= 0:
         first = max(start.literal - 1, 0)
@@ -139,41 +125,9 @@ def substring(scope: Scope, value: Value, start: Value, size: Value | None) -> V
     return lift(scope, [value, start, size], kind, lambda x, a, n: f"{name}({x}, {a}, {n})")
 
 
-def left(scope: Scope, text: Value, size: Value) -> Value:
-    """Compile `left`."""
-    values = _text_and_whole("left()", text, size)
-    return _called(scope, run_texts.first, values)
-
-
-def right(scope: Scope, text: Value, size: Value) -> Value:
-    """Compile `right`."""
-    values = _text_and_whole("right()", text, size)
-    return _called(scope, run_texts.last, values, declared=True)
-
-
-def replace(scope: Scope, text: Value, old: Value, new: Value | None) -> Value:
-    """Compile `replace`."""
-    new = literal_of(scope, "", STRING) if new is None else new
-    values = _texts("replace()", [text, old, new])
-    return _called(scope, run_texts.replaced, values)
-
-
-def tested(scope: Scope, sign: str, text: Value, part: Value) -> Value:
-    """Compile `startswith`, `endswith` and `contains`."""
-    values = _texts(f"{sign}()", [text, part])
-    if sign == "contains":
-        return lift(scope, values, BOOLEAN, lambda x, y: f"{y} in {x}")
-    return lift(scope, values, BOOLEAN, lambda x, y: f"{x}.{sign}({y})")
-
-
-def instr(scope: Scope, text: Value, part: Value) -> Value:
-    """Compile `instr`."""
-    return lift(scope, _texts("instr()", [text, part]), INT, lambda x, y: f"{x}.find({y}) + 1")
-
-
-def locate(scope: Scope, part: Value, text: Value, start: Value | None) -> Value:
+def locate(scope: Scope, part: Value, text: Value, start: Value | None = None) -> Value:
     """Compile `locate` and `position`."""
-    values = _texts("locate()", [part, text])
+    values = [as_kind(scope, one, STRING, "locate()") for one in (part, text)]
     if start is None:
         return lift(scope, values, INT, lambda y, x: f"{x}.find({y}) + 1")
     if not start.is_literal or start.kind is not INT:
@@ -182,44 +136,12 @@ def locate(scope: Scope, part: Value, text: Value, start: Value | None) -> Value
     return lift(scope, values, INT, lambda y, x: f"{name}({y}, {x}, {start.source})")
 
 
-def pad(scope: Scope, side: str, text: Value, size: Value, signs: Value | None) -> Value:
-    """Compile `lpad` and `rpad`."""
-    signs = literal_of(scope, " ", STRING) if signs is None else need(signs, [STRING], f"{side}()")
-    values = [*_text_and_whole(f"{side}()", text, size), signs]
-    function = run_texts.padded_left if side == "lpad" else run_texts.padded_right
-    return _called(scope, function, values)
-
-
 def reverse(scope: Scope, value: Value) -> Value:
     """Compile `reverse` of a text or a list."""
     if isinstance(value.kind, Array) and value.type is not None:
         return lift(scope, [value], value.type, lambda x: f"{x}[::-1]")
-    return lift(scope, _texts("reverse()", [value]), STRING, lambda x: f"{x}[::-1]")
-
-
-def repeat(scope: Scope, text: Value, times: Value) -> Value:
-    """Compile `repeat`."""
-    values = _text_and_whole("repeat()", text, times)
-    return _called(scope, run_texts.repeated, values)
-
-
-def split_part(scope: Scope, text: Value, separator: Value, place: Value) -> Value:
-    """Compile `split_part`."""
-    values = [*_texts("split_part()", [text, separator]), need(place, [INT], "split_part()")]
-    fails = not place.is_literal or place.literal == 0
-    return _called(scope, run_texts.split_part, values, fails=fails, declared=True)
-
-
-def code_of(scope: Scope, text: Value) -> Value:
-    """Compile `ascii`."""
-    name = scope.helper(run_texts.code_of)
-    return lift(scope, _texts("ascii()", [text]), INT, lambda x: f"{name}({x})")
-
-
-def sign_of_code(scope: Scope, code: Value) -> Value:
-    """Compile `chr`."""
-    value = widened(scope, need(code, WHOLE, "chr()"), LONG)
-    return _called(scope, run_texts.sign_of_code, [value])
+    text = as_kind(scope, value, STRING, "reverse()")
+    return lift(scope, [text], STRING, lambda x: f"{x}[::-1]")
 
 
 def hexadecimal(scope: Scope, value: Value) -> Value:
@@ -228,21 +150,6 @@ def hexadecimal(scope: Scope, value: Value) -> Value:
         return _called(scope, run_texts.hex_of_whole, [value])
     binary = as_bytes(scope, value, "hex()")
     return lift(scope, [binary], STRING, lambda x: f"{x}.hex().upper()")
-
-
-def base64(scope: Scope, value: Value) -> Value:
-    """Compile `base64`."""
-    return _called(scope, run_texts.base64, [as_bytes(scope, value, "base64()")])
-
-
-def md5(scope: Scope, value: Value) -> Value:
-    """Compile `md5`."""
-    return _called(scope, run_texts.md5, [as_bytes(scope, value, "md5()")])
-
-
-def sha1(scope: Scope, value: Value) -> Value:
-    """Compile `sha` and `sha1`."""
-    return _called(scope, run_texts.sha1, [as_bytes(scope, value, "sha1()")])
 
 
 def sha2(scope: Scope, value: Value, bits: Value) -> Value:
@@ -254,13 +161,27 @@ def sha2(scope: Scope, value: Value, bits: Value) -> Value:
     return lift(scope, [binary], STRING, lambda x: f"{name}({x})", declared=True)
 
 
-def crc32(scope: Scope, value: Value) -> Value:
-    """Compile `crc32`."""
-    name = scope.helper(run_texts.crc32)
-    return lift(scope, [as_bytes(scope, value, "crc32()")], LONG, lambda x: f"{name}({x})")
+def encoded(scope: Scope, text: Value, charset: Value) -> Value:
+    """Compile `encode` and `to_binary` to UTF-8."""
+    if not isinstance(charset.literal, str) or charset.literal.lower() not in {"utf-8", "utf8"}:
+        raise Refused("encode() to another charset than UTF-8")
+    value = as_kind(scope, as_kind(scope, text, STRING, "encode()"), BYTES, "encode()")
+    return declare(value)
 
 
-def hashed(scope: Scope, name: str, values: Sequence[Value]) -> Value:
+def chosen(scope: Scope, place: Value, *values: Value) -> Value:
+    """Compile `elt`."""
+    texts = [as_kind(scope, one, STRING, "elt()") for one in values]
+    if not texts or any(one.fails for one in texts):
+        raise Refused("elt() of what may be undefined")
+    listed = "".join(f"{one.source}, " for one in texts)
+    function = scope.helper(run_texts.chosen)
+    number = as_kind(scope, place, INT, "elt()")
+    build = f"{function}({{}}, ({listed}))".format
+    return lift(scope, [number], STRING, build, fails=True, nullable=True)
+
+
+def hashed(name: str, scope: Scope, *values: Value) -> Value:
     """Compile `hash` and `xxhash64` of texts, bytes, whole numbers, dates and timestamps."""
     parts = []
     for one in values:
@@ -281,14 +202,10 @@ def before_sign(scope: Scope, text: Value, sign: Value, count: Value) -> Value:
     if not sign.is_literal:
         # Looked for once more behind each of its places.
         raise Refused("substring_index() by a delimiter that is no text in quotes")
-    values = [*_texts("substring_index()", [text, sign]), need(count, [INT], "substring_index()")]
+    kinds = ((text, STRING), (sign, STRING), (count, INT))
+    values = [as_kind(scope, one, kind, "substring_index()") for one, kind in kinds]
     fails = not count.is_literal or count.literal == -(2**31)
     return _called(scope, run_texts.before_sign, values, fails=fails)
-
-
-def translate(scope: Scope, text: Value, old: Value, new: Value) -> Value:
-    """Compile `translate`."""
-    return _called(scope, run_texts.translated, _texts("translate()", [text, old, new]))
 
 
 def _called(

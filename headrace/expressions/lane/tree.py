@@ -24,6 +24,7 @@ from headrace.expressions.lane.nodes import (
     Unary,
 )
 from headrace.expressions.lane.texts import concat
+from headrace.expressions.lane.tries import try_cast
 from headrace.expressions.lane.value import NULL, Scope, Value, literal_of
 from headrace.expressions.lane.words import LARGEST_INT
 from headrace.records.rows import attribute
@@ -67,7 +68,8 @@ class Tree:
             case Binary():
                 return self._binary(node)
             case Cast():
-                return named_cast(self.scope, self.value(node.operand), node.to)
+                make = try_cast if node.is_try else named_cast
+                return make(node.to, self.scope, self.value(node.operand))
             case Call():
                 values = [self.value(one) for one in node.arguments]
                 return call(self.scope, node.name, values)
@@ -112,12 +114,12 @@ class Tree:
                 return arithmetic.negative(self.scope, value)
             case "~":
                 return arithmetic.inverted(self.scope, value)
-        return arithmetic.positive(value)
+        return arithmetic.positive(self.scope, value)
 
     def _binary(self, node: Binary) -> Value:
         sign = node.sign
         if sign == "||":
-            return concat(self.scope, [self.value(one) for one in _operands(node)])
+            return concat(self.scope, *(self.value(one) for one in _operands(node)))
         left, right = self.value(node.left), self.value(node.right)
         if sign in _COMPARISONS:
             return conditions.compare(self.scope, sign, left, right)
@@ -128,7 +130,9 @@ class Tree:
                 return join(self.scope, *asked)
             case "<=>":
                 return conditions.same(self.scope, left, right)
-        return arithmetic.arithmetic(self.scope, sign, left, right)
+        if sign == "<<":
+            return arithmetic.shifted(sign, self.scope, left, right)
+        return arithmetic.by_sign(sign, self.scope, left, right)
 
     def _case(self, node: Case) -> Value:
         otherwise = NULL if node.otherwise is None else self.value(node.otherwise)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Undefined(Exception):
@@ -12,3 +15,11 @@ class Undefined(Exception):
 def overflow(type_: str) -> NoReturn:
     """Raise for a number that does not fit."""
     raise Undefined(f"the result does not fit the type {type_}")
+
+
+def tried(function: Callable[[Any], Any], value: Any) -> Any:  # noqa: ANN401 - whatever the function takes and gives
+    """Return what a function makes of a value, null where it has no value."""
+    try:
+        return function(value)
+    except Undefined:
+        return None

@@ -167,6 +167,11 @@ def with_truth(value: Value, truth: str) -> Value:
     return replace(value, truth=truth)
 
 
+def declare(value: Value) -> Value:
+    """Return a value that Spark's schema says may be null."""
+    return replace(value, declared=True)
+
+
 def need(value: Value, kinds: Sequence[Kind], what: str) -> Value:
     """Return the value where it is of one of the kinds."""
     if value.kind not in kinds or value.kind is None:

@@ -82,6 +82,11 @@ def test_what_is_trimmed_is_looked_through_once() -> None:
     assert value("rtrim(s, t)", s=signs, t=signs + "x" + signs) == signs + "x"
 
 
+def test_days_between_dates_overflow_as_ints_of_java() -> None:
+    days = "datediff(date_from_unix_date(2147483647), date_from_unix_date(-2147483647))"
+    assert value(days) == -2
+
+
 def test_signs_may_overlap_from_either_end() -> None:
     assert value("substring_index('aaaa', 'aa', 2)") == "a"
     assert value("substring_index('aaaa', 'aa', -2)") == "a"

@@ -93,12 +93,13 @@ def test_a_column_of_every_name_is_a_number_in_the_source() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("event_type RLIKE '(?i)s'", "rlike() uses Java's regular expressions"),
-        ("regexp_replace(event_type, 'a', 'b')", "regexp_replace() uses Java's regular"),
-        ("date_format(__metadata__.kafka_ingestion_ts, 'y')", "date_format() uses Java's formats"),
+        ("event_type RLIKE '(?i)s'", "a pattern uses Java's regular expressions"),
+        ("event_type RLIKE '(a+)+b'", "rlike() by a pattern that may look at a text again"),
+        ("regexp_replace(event_type, 'a*', 'b')", "regexp_replace() by a pattern that an empty"),
+        ("date_format(__metadata__.kafka_ingestion_ts, 'y')", "a format of Java's"),
         ("transform(m, x -> x)", '"->"'),
         ("nobody", 'the column "nobody"'),
-        ("user_id + 1", "+ of int and string"),
+        ("event_type + m", "arithmetic of string and map"),
         ("CAST(n AS DECIMAL(3, 1))", 'a cast to "DECIMAL"'),
         ("event_type LIKE user_id", "LIKE with a pattern that is no text in quotes"),
         ("NULL", "a NULL of no type"),

@@ -1,0 +1,162 @@
+"""Which regular expressions look at a text once, whatever is in it.
+
+Python's engine tries one way after another: after `(a+)+b` that is every way to cut a row of a's.
+What is let through is known to give up soon: there are few ways through what is bounded, and a
+sign that may come any number of times is followed by one that it cannot be.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+# Nothing else knows how Python reads a pattern.
+c: Final[Any] = re._constants  # type: ignore[attr-defined]  # noqa: SLF001 - it has no other name
+parser: Final[Any] = re._parser  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+_MOST_WAYS: Final = 100
+_OPEN: Final = int(c.MAXREPEAT)
+# What no class names stands for all others like it.
+_OTHER: Final = "\U0010fffd"
+_SOME: Final = "".join(map(chr, range(128))) + "\u0085\u2028\u2029" + _OTHER
+
+
+class _NotLinear(Exception):
+    """The pattern may look at a text again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One step of a sequence: how often, what signs it may begin with, how many ways it has."""
+
+    least: int
+    is_open: bool
+    signs: frozenset[str]
+    ways: int
+
+
+def is_linear(pattern: str) -> bool:
+    """Return whether a search takes time in proportion to the text."""
+    tree = list(parser.parse(pattern))
+    known = _SOME + "".join(sign for sign in pattern if not sign.isascii())
+    try:
+        for branch in _branches(tree):
+            _check(branch, frozenset(known))
+    except _NotLinear:
+        return False
+    return True
+
+
+def _branches(tree: list[Any]) -> list[list[Any]]:
+    if len(tree) == 1 and tree[0][0] is c.BRANCH:
+        return [list(one) for one in tree[0][1][1]]
+    return [tree]
+
+
+def _check(sequence: list[Any], known: frozenset[str]) -> None:
+    nodes = list(_flat(sequence))
+    starts_at_the_start = bool(nodes) and nodes[0] == (c.AT, c.AT_BEGINNING_STRING)
+    items = [_item(node, known) for node in nodes if node[0] is not c.AT]
+    ways = 1
+    for item in items:
+        ways *= item.ways
+    if ways > _MOST_WAYS:
+        raise _NotLinear
+    opened = [number for number, item in enumerate(items) if item.is_open]
+    for number in opened[:-1]:
+        # A sign less of these is never followed by what has to follow.
+        for following in items[number + 1 :]:
+            if following.signs & items[number].signs:
+                raise _NotLinear
+            if following.least:
+                break
+    if starts_at_the_start or not opened or opened == [len(items) - 1] == [len(nodes) - 1]:
+        return
+    # A second start within what was looked through would look through it again.
+    first = items[0]
+    if first.least == 0 or any(first.signs & items[number].signs for number in opened):
+        raise _NotLinear
+
+
+def _flat(sequence: list[Any]) -> list[Any]:
+    """Return the steps with those of groups among them; what only looks ahead or back is a place."""
+    flat: list[Any] = []
+    for kind, value in sequence:
+        if kind is c.SUBPATTERN and not (len(value[3]) == 1 and value[3][0][0] is c.BRANCH):
+            flat += _flat(list(value[3]))
+        elif kind in {c.ASSERT, c.ASSERT_NOT}:
+            flat.append((c.AT, None))
+        else:
+            flat.append((kind, value))
+    return flat
+
+
+def _item(node: Any, known: frozenset[str]) -> _Item:  # noqa: ANN401 - a node of Python's own parser
+    kind, value = node
+    if kind in {c.LITERAL, c.NOT_LITERAL, c.IN, c.ANY}:
+        return _Item(1, False, _signs(node, known), 1)
+    if kind in {c.MAX_REPEAT, c.MIN_REPEAT}:
+        least, most, inner = value
+        parts = _flat(list(inner))
+        one = _item(parts[0], known) if len(parts) == 1 else _bounded(parts, known)
+        if int(most) == _OPEN:
+            if len(parts) != 1 or parts[0][0] not in {c.LITERAL, c.NOT_LITERAL, c.IN, c.ANY}:
+                raise _NotLinear
+            return _Item(int(least), True, one.signs, 1)
+        if one.is_open and int(most) > 1:
+            raise _NotLinear
+        ways = sum(
+            min(one.ways, _MOST_WAYS) ** min(n, 11) for n in range(int(least), int(most) + 1)
+        )
+        return _Item(int(least) * one.least, one.is_open, one.signs, ways)
+    if kind is c.SUBPATTERN:
+        branches = [_bounded(_flat(list(one)), known) for one in value[3][0][1][1]]
+    elif kind is c.BRANCH:
+        branches = [_bounded(_flat(list(one)), known) for one in value[1]]
+    else:
+        raise _NotLinear
+    signs = frozenset[str]().union(*(one.signs for one in branches))
+    return _Item(
+        min(one.least for one in branches), False, signs, sum(one.ways for one in branches)
+    )
+
+
+def _bounded(nodes: list[Any], known: frozenset[str]) -> _Item:
+    """Return a sequence as one step; nothing in it may come any number of times."""
+    items = [_item(node, known) for node in nodes if node[0] is not c.AT]
+    if any(item.is_open for item in items):
+        raise _NotLinear
+    ways, least = 1, 0
+    signs: frozenset[str] = frozenset()
+    for item in items:
+        ways *= item.ways
+        signs = signs if least else signs | item.signs
+        least += item.least
+    return _Item(min(least, 1), False, signs, ways)
+
+
+def _signs(node: Any, known: frozenset[str]) -> frozenset[str]:  # noqa: ANN401 - as above
+    return frozenset(sign for sign in known if _fits(node, sign))
+
+
+def _fits(node: Any, sign: str) -> bool:  # noqa: ANN401 - as above
+    kind, value = node
+    code = ord(sign)
+    if kind is c.LITERAL:
+        return bool(code == value)
+    if kind is c.NOT_LITERAL:
+        return bool(code != value)
+    if kind is c.ANY:
+        return sign != "\n"
+    is_negated = value[0][0] is c.NEGATE
+    inside = any(_within(one, code) for one in value[is_negated:])
+    return inside is not is_negated
+
+
+def _within(part: Any, code: int) -> bool:  # noqa: ANN401 - as above
+    kind, value = part
+    if kind is c.LITERAL:
+        return bool(code == value)
+    if kind is c.RANGE:
+        return bool(value[0] <= code <= value[1])
+    raise _NotLinear
