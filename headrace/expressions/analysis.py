@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.expressions.guard import bad_calls, unreadable
-from headrace.expressions.numbers import beyond_their_type
+from headrace.expressions.numbers import beyond_their_type, no_dates
 from headrace.expressions.problem import ExpressionProblem
 from headrace.expressions.tokens import tokens_of
 
@@ -26,7 +26,11 @@ def analyse(text: str, columns: Columns) -> tuple[exp.Expr | None, list[Expressi
     unclear = same_quotes(text, tokens)
     if unclear is not None:
         return None, [unclear]
-    problems = [*bad_calls(tokens, columns), *beyond_their_type(text, tokens)]
+    problems = [
+        *bad_calls(tokens, columns),
+        *beyond_their_type(text, tokens),
+        *no_dates(tokens),
+    ]
     parsed = parse(text)
     if isinstance(parsed, ExpressionProblem):
         # A refused call often reads oddly to the parser too: one mistake, told once.

@@ -1,4 +1,4 @@
-"""The numbers that an expression may hold: Spark refuses one that its type has no room for."""
+"""The literals that Spark refuses: numbers that their type has no room for, dates that are none."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import math
 import re
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from headrace.expressions.functions import CLOCK_WORDS
+from headrace.expressions.lane.run_moments import days_of_text
+from headrace.expressions.lane.undefined import Undefined
 from headrace.expressions.problem import ExpressionProblem
 
 if TYPE_CHECKING:
@@ -81,6 +85,20 @@ def beyond_their_type(text: str, tokens: Sequence[Token]) -> Iterator[Expression
             yield ExpressionProblem(message, "write a smaller one", token.start)
             return
         end = token.start + len(found.shown) if found else token.end
+
+
+def no_dates(tokens: Sequence[Token]) -> Iterator[ExpressionProblem]:
+    """Give each DATE '…' that is no date; one that the clock tells is told elsewhere."""
+    for token, after in pairwise(tokens):
+        shown = after.text[1:-1]
+        if token.kind != "word" or token.name != "date" or after.kind != "text" or "\\" in shown:
+            continue
+        if shown.strip().lower().split(" ")[0] in {"epoch", *CLOCK_WORDS}:
+            continue
+        try:
+            days_of_text(shown)
+        except Undefined:
+            yield ExpressionProblem(f"{after.text} is no date", "write '2024-01-31'", after.start)
 
 
 def _is_point(tokens: Sequence[Token], number: int) -> bool:

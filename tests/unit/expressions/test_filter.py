@@ -172,6 +172,19 @@ def test_a_number_has_to_fit_its_type(text: str, type_: str, offset: int) -> Non
     assert problem.offset == offset
 
 
+@pytest.mark.parametrize("date", ["2024-13-01", "2023-02-29", "soon", "24-01-01"])
+def test_a_date_has_to_be_one(date: str) -> None:
+    (problem,) = check_filter(f"ts > DATE '{date}'", SCHEMA)
+    assert (problem.message, problem.offset) == (f"'{date}' is no date", 10)
+
+
+@pytest.mark.parametrize(
+    "date", ["2024-02-29", "2024", "2024-1", " 2024-01-31T10:00 ", "+12024-01"]
+)
+def test_every_date_of_spark_is_one(date: str) -> None:
+    assert check_filter(f"ts > DATE '{date}'", SCHEMA) == []
+
+
 @pytest.mark.parametrize("text", ["n = -128Y", "n > -9223372036854775808L", "geo.lat < .5e308"])
 def test_the_last_number_of_a_type_fits(text: str) -> None:
     assert check_filter(text, SCHEMA) == []
