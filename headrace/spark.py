@@ -33,6 +33,7 @@ SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
 STANDALONE = "spark://"
 CONNECT_S = 5.0
 SMALLEST_DRIVER_MB = 1024
+LARGEST_FUNCTION = 2**30
 LARGEST_DRIVER_MB = 4096
 log = structlog.get_logger(__name__)
 
@@ -176,6 +177,9 @@ def session_settings(
         "spark.sql.streaming.numRecentProgressUpdates": "100000",
         "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
         "spark.python.daemon.module": "headrace.python_workers",
+        # A larger function is written to a file on its way to the tasks, with the passwords that
+        # it holds.
+        "spark.broadcast.UDFCompressionThreshold": str(LARGEST_FUNCTION),
         # Over TCP each small task waits 40 ms: one end holds back its second write until the first
         # is acknowledged, the other its acknowledgement until it has something to say. Elsewhere the
         # folder of temporary files may have a longer path than a socket's can be.

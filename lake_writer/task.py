@@ -16,6 +16,7 @@ from headrace.kafka.bulk import Producers
 from headrace.kafka.quarantine import READING, Quarantine
 from headrace.kafka.ranges import Readers
 from headrace.records.columns import Columns
+from headrace.spark_tasks import run_tasks
 from lake_writer.time_order import TimeOrder
 
 if TYPE_CHECKING:
@@ -59,8 +60,7 @@ class Written:
 
 def write_files(spark: SparkSession, works: Sequence[Work]) -> list[Written]:
     """Let each piece of work be a Spark task."""
-    done: list[Written] = spark.sparkContext.parallelize(works, len(works)).map(work).collect()
-    return done
+    return run_tasks(spark, work, works)
 
 
 def work(task: Work) -> Written:

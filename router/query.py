@@ -11,6 +11,7 @@ import structlog
 from headrace.checkpoint import batch_ends
 from headrace.errors import HeadraceError, Transient
 from headrace.kafka.spark import read_topics
+from headrace.spark_tasks import run_tasks
 from headrace.streaming import Job
 from router.checkpoint import fit
 from router.groups import shares
@@ -54,8 +55,7 @@ class QuerySettings:
 
 def direct_lane(spark: SparkSession, works: Sequence[Work]) -> list[Done]:
     """Let each piece of work be a Spark task from its first fetch to its last acknowledgement."""
-    done: list[Done] = spark.sparkContext.parallelize(works, len(works)).map(work).collect()
-    return done
+    return run_tasks(spark, work, works)
 
 
 class RouterQuery:

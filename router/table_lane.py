@@ -18,6 +18,7 @@ from headrace.iceberg.tables import ensure_table, table_loader
 from headrace.landing.commits import Batch, TableCommits
 from headrace.landing.marks import Identity
 from headrace.schema.spark import from_spark
+from headrace.spark_tasks import run_tasks
 from router.ledger import Counts
 from router.sending import stops_at
 from router.spark_lane import VALUES, decoded_rows, evaluate
@@ -100,8 +101,7 @@ class TableLane:
         )
         places = [(row[0], row[1]) for row in failed.collect()]
         if places:
-            tasks = spark.sparkContext.parallelize([(plan, places)], 1)
-            (problem,) = tasks.map(keep_failed).collect()
+            (problem,) = run_tasks(spark, keep_failed, [(plan, places)])
             if problem is not None:
                 raise problem
 

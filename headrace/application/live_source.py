@@ -207,8 +207,9 @@ class LiveReader(DataSourceStreamReader):
             self._shown.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Connections stay where they are.
-        return {**self.__dict__, "_kafka": None, "_shown": None}
+        # Tasks read by the plan alone. Connections stay where they are, and so do the secrets of a
+        # cluster, which nobody pickles.
+        return {**self.__dict__, "_cluster": None, "_kafka": None, "_shown": None}
 
     @property
     def _is_patient(self) -> bool:

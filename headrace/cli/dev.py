@@ -90,7 +90,7 @@ def _as_json(stack: DevStack) -> str:
         {
             "bootstrap_servers": stack.broker.bootstrap_servers,
             "ports": list(stack.broker.ports),
-            "catalogs": {catalog.name: catalog.properties() for catalog in stack.catalogs},
+            "catalogs": {catalog.name: catalog.shown_properties() for catalog in stack.catalogs},
             "state": str(stack.state),
             "ephemeral": stack.ephemeral,
             "pid": os.getpid(),
@@ -102,7 +102,7 @@ def _as_json(stack: DevStack) -> str:
 def _as_text(stack: DevStack) -> str:
     lines = [("Kafka", ", ".join(f"127.0.0.1:{port}" for port in stack.broker.ports))]
     for catalog in stack.catalogs:
-        properties = catalog.properties()
+        properties = catalog.shown_properties()
         lines.append(("Catalog", f"{catalog.name}  {properties['uri']}"))
         lines.append(("", f"{'':{len(catalog.name)}}  {properties.get('warehouse', '')}"))
     kept = "removed at the end" if stack.ephemeral else "kept between runs"

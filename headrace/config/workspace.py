@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.config.problems import did_you_mean
+from headrace.config.secret import MASK
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,6 +71,14 @@ class Catalog:
         if "warehouse" in properties and self.config.type in {"sql", "hive"}:
             properties["warehouse"] = self._absolute_place(properties["warehouse"])
         return properties
+
+    def shown_properties(self) -> dict[str, str]:
+        """Return what a person may see of it: its type, its file and its warehouse; else a mask."""
+        properties = self.properties()
+        names = {"type", "warehouse"}
+        if _SQLITE.fullmatch(properties.get("uri", "")):
+            names.add("uri")
+        return {name: value if name in names else MASK for name, value in properties.items()}
 
     def _absolute_uri(self, uri: str) -> str:
         found = _SQLITE.fullmatch(uri)

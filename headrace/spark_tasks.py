@@ -1,0 +1,25 @@
+"""Work for Spark's tasks that may hold a password on its way to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+W = TypeVar("W")
+R = TypeVar("R")
+
+
+def run_tasks(spark: SparkSession, do: Callable[[W], R], works: Sequence[W]) -> list[R]:
+    """Run a task for each piece of work; return what they answer, in that order.
+
+    The work travels within the function. Spark writes what it is given as data to a temporary
+    file, and with it the passwords of clusters and registries.
+    """
+    count = len(works)
+    numbers = spark.sparkContext.parallelize(range(count), count)
+    done: list[R] = numbers.map(lambda number: do(works[number])).collect()
+    return done

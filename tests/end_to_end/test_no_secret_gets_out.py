@@ -1,0 +1,244 @@
+"""A secret reaches the client that needs it, and nobody else: looked for in all that commands leave."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psutil
+import pytest
+
+from headrace.config.load import load_workspace
+from headrace.embedded.process import wait_until
+from headrace.iceberg.catalog import open_catalog
+from headrace.kafka.cluster import KafkaCluster
+from tests.end_to_end import secrets_workspace
+from tests.end_to_end.commands import BIN, LIMIT_S
+from tests.end_to_end.every_command import Command, every_command
+from tests.end_to_end.secrets_workspace import CANARY
+from tests.postgres_server import PASSWORD, PostgresServer
+from tests.registry_server import RegistryServer
+from tests.search_server import SearchServer
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+    from headrace.config.workspace import Workspace
+    from headrace.embedded.broker import Broker
+
+LOOKED_AGAIN_S: Final = 0.05
+TOPICS: Final = ("plays_raw", "plays_starts", "plays_raw.quarantine")
+TABLES: Final = ("lake.tv.starts", "lake.tv.counts")
+
+
+def forms(secret: str) -> list[bytes]:
+    """Return the secret as it is, and as base64 writes it wherever it begins."""
+    raw = secret.encode()
+    # The first and the last characters depend on what stands beside the secret.
+    encoded = (base64.b64encode(b"-" * shift + raw)[4:-4] for shift in range(3))
+    return [raw, *encoded]
+
+
+FORMS: Final = forms(CANARY)
+
+
+def leaks(content: bytes) -> bool:
+    """Whether the secret can be read there."""
+    return any(form in content for form in FORMS)
+
+
+@dataclass
+class Watch:
+    """Looks at all that runs below this process, and at its temporary files, while it runs."""
+
+    temporary: Path
+    found: set[str] = field(default_factory=set)
+    looked_at: set[str] = field(default_factory=set)
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> Watch:
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(LOOKED_AGAIN_S):
+            for process in _below():
+                for part in ("cmdline", "environ"):
+                    self._look_at(part, Path(f"/proc/{process}/{part}"))
+            with contextlib.suppress(OSError):  # a folder goes while we look
+                for file in files_below(self.temporary):
+                    self._look_at("temporary file", file)
+
+    def _look_at(self, kind: str, file: Path) -> None:
+        # A process ends and a temporary file goes while we look.
+        with contextlib.suppress(OSError):
+            content = file.read_bytes()
+            self.looked_at.add(kind)
+            if leaks(content):
+                self.found.add(f"{kind} {file}: {content[:200]!r}")
+
+
+def _below() -> list[int]:
+    try:
+        return [one.pid for one in psutil.Process().children(recursive=True)]
+    except psutil.Error:  # one has just ended
+        return []
+
+
+@dataclass(frozen=True)
+class Site:
+    """A workspace, and the folder of its commands' temporary files."""
+
+    root: Path
+    temporary: Path
+
+    def start(self, command: Command, form: str) -> subprocess.Popen[bytes]:
+        """Start a command as a user does, in the workspace."""
+        line = command.line(form)
+        temporary = str(self.temporary)
+        return subprocess.Popen(
+            [str(BIN / line[0]), *line[1:]],
+            cwd=self.root,
+            env={**os.environ, "TMPDIR": temporary, "SPARK_LOCAL_DIRS": temporary},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def leaks(self) -> list[str]:
+        """Return the files that hold the secret: logs, plans, checkpoints, tables, settings."""
+        below = (*files_below(self.root), *files_below(self.temporary))
+        return [str(file) for file in below if leaks(file.read_bytes())]
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file()]
+
+
+def said_by(process: subprocess.Popen[bytes], *, lasts: bool) -> bytes:
+    """Return all that a command prints; one that lasts is asked to drain once it is up."""
+    said = b""
+    if lasts and process.stdout is not None:
+        said = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=LIMIT_S)
+    return said + out + err
+
+
+def make_site(base: Path, **addresses: str) -> Site:
+    """Make a workspace whose addresses hold the secret, read from a file outside of it."""
+    site = Site(base / "workspace", base / "temporary")
+    site.temporary.mkdir(parents=True)
+    file = base / "password"
+    secret = f"${{file:{file}}}"
+    hidden = {name: address.replace(CANARY, secret) for name, address in addresses.items()}
+    secrets_workspace.write(site.root, file, **hidden)
+    return site
+
+
+@pytest.mark.parametrize(
+    "every_form", [False, pytest.param(True, marks=pytest.mark.long)], ids=["short", "every form"]
+)
+def test_no_command_lets_a_secret_out(broker: Broker, tmp_path: Path, *, every_form: bool) -> None:
+    """The short form takes one form of output of what takes long."""
+    registry = RegistryServer(user="headrace", password=CANARY)
+    with PostgresServer() as postgres, registry, SearchServer(password=CANARY) as search:
+        registry.put("plays-value", secrets_workspace.SCHEMA)
+        site = make_site(
+            tmp_path,
+            bootstrap=broker.bootstrap_servers,
+            # The server takes any password: what counts is that this one is used.
+            catalog=postgres.uri.replace(PASSWORD.replace(" ", "%20"), CANARY),
+            registry=registry.url,
+            search=search.url,
+        )
+        with Watch(site.temporary) as watch:
+            leaked = [
+                f"{command.name} ({form})"
+                for form in ("json", "text")
+                for command in every_command()
+                if form in command.forms
+                and (form == command.forms[-1] or every_form or not command.is_done_once)
+                and leaks(run(site, command, form))
+            ]
+        workspace = load_workspace(site.root)
+        in_tables = [table for table in TABLES if leaks(all_of_a_table(workspace, table))]
+    assert leaked + sorted(watch.found) + site.leaks() + in_tables == []
+    assert watch.looked_at == {"cmdline", "environ", "temporary file"}
+    cluster = KafkaCluster(workspace.cluster("consumer"))
+    for topic in TOPICS:
+        records = list(cluster.records(topic))
+        assert records, topic
+        assert not any(leaks(all_of_a_record(record)) for record in records), topic
+
+
+def run(site: Site, command: Command, form: str) -> bytes:
+    """Run a command that works; returns what it printed."""
+    with site.start(command, form) as process:
+        said = said_by(process, lasts=command.lasts)
+    assert process.returncode == 0, f"{command.name}: {said.decode()}"
+    return said
+
+
+def all_of_a_table(workspace: Workspace, identifier: str) -> bytes:
+    """Return what a catalog says of a table: its properties, its snapshots and their summaries."""
+    catalog, _, name = identifier.partition(".")
+    table = open_catalog(workspace.catalog(catalog)).load_table(name)
+    assert table.metadata.snapshots
+    return table.metadata.model_dump_json().encode()
+
+
+def all_of_a_record(record: Message) -> bytes:
+    return f"{record.key()!r} {record.value()!r} {record.headers()}".encode()
+
+
+def test_no_error_lets_a_secret_out(tmp_path: Path) -> None:
+    """Every server is away, and each command says so."""
+    site = make_site(
+        tmp_path,
+        bootstrap="127.0.0.1:1",
+        catalog=f"postgresql://headrace:{CANARY}@127.0.0.1:1/lake",
+        registry=f"http://headrace:{CANARY}@127.0.0.1:1",
+        search=f"http://headrace:{CANARY}@127.0.0.1:1",
+    )
+    commands = [one for one in every_command() if not one.lasts]
+    with Watch(site.temporary) as watch:
+        # Each waits for its answer: they are asked at once.
+        running = [site.start(command, command.forms[-1]) for command in commands]
+        said = [said_by(process, lasts=False) for process in running]
+    failed = {
+        command.name for command, one in zip(commands, running, strict=True) if one.returncode
+    }
+    leaked = [one.name for one, text in zip(commands, said, strict=True) if leaks(text)]
+    assert leaked + sorted(watch.found) + site.leaks() == []
+    assert {"router start", "lake-writer start", "headrace run", "backfill plan"} <= failed
+
+
+def test_a_leak_is_found(tmp_path: Path) -> None:
+    """In a file, in a process, and as base64 wherever it begins."""
+    for before in ("", "u:", "us:", "use:"):
+        assert leaks(base64.b64encode(f"{before}{CANARY}:rest".encode()))
+    site = make_site(tmp_path, bootstrap="", catalog="", registry="", search="")
+    assert site.leaks() == []
+    (site.root / "log").write_text(f"password={CANARY}")
+    (site.temporary / "plan").write_text(CANARY)
+    assert len(site.leaks()) == 2
+    with (
+        Watch(site.temporary) as watch,
+        subprocess.Popen(
+            ["cat", "-", CANARY], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process,
+    ):
+        assert wait_until(lambda: len(watch.found) == 2, LIMIT_S)
+        process.kill()
