@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from headrace.records.framing import framed
+from headrace.records.rows import BadRecord
 from tests.fuzz.keep import keep
 from tests.fuzz.registry import TARGETS
 from tests.fuzz.target import Target
@@ -36,11 +39,16 @@ def test_what_runs_lines_of_its_own_is_kept(
     monkeypatch.setattr("tests.fuzz.target.CORPUS", tmp_path / "corpus")
     found = tmp_path / "found"
     found.mkdir()
-    for number, value in enumerate((b"2026-01-05T00:00:00", b"2026-01-06T00:00:00", b"1:2", b"")):
+    for number, value in enumerate((b"\x08", b"\x07", bytes(5), bytes(6))):
         (found / str(number)).write_bytes(value)
-    target = Target("times", TARGETS["times"].run, (b"",))
+
+    def run(value: bytes) -> None:
+        with contextlib.suppress(BadRecord):
+            framed(value)
+
+    target = Target("framing", run, (b"",))
     kept = [file.read_bytes() for file in keep(target, found)]
-    assert kept == [b"1:2", b"2026-01-05T00:00:00"]
+    assert kept == [b"\x07", bytes(5)]
     assert keep(target, found) == []
 
 
