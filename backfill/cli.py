@@ -76,8 +76,8 @@ def table_options(function: F) -> F:
             type=click.Choice(["complete", "committed"]),
             default="complete",
             show_default=True,
-            help="complete: refuse a period of the past while a table's lake writer knows of records that"
-            " are still to land; committed: replay what there is.",
+            help="complete: refuse a period of the past that goes on beyond what a table says is complete;"
+            " committed: replay what there is.",
         ),
         click.option(
             "--time-column",

@@ -121,7 +121,6 @@ def _with_what_is_missing(
         if upto is None or upto.time_us is None
         else format_time_us(upto.time_us),
         beyond_complete=None if upto is None else is_beyond(upto, period.end_us_exclusive),
-        is_behind=upto is not None and upto.is_behind,
     )
 
 

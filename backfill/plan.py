@@ -54,8 +54,7 @@ class PlannedSource:
     `bytes_read_again` is what cutting row groups costs; `rows_partly` is how many of the rows
     may not all be part of the replay. `null_times` of the rows have no time, and are passed over; the
     files that have the most of them are named. The table is complete up to a time, and the period
-    may go on beyond it (None: no writer says); is it behind, then its writer knows of records that it
-    lacks. No row group is wider than `widest_group_us`. Only rows that
+    may go on beyond it (None: no writer says). No row group is wider than `widest_group_us`. Only rows that
     meet the conditions are delivered; of files that cannot have any nothing is read. The columns
     stay those of `schema_id`, whatever becomes of the table while the replay goes on.
     """
@@ -78,7 +77,6 @@ class PlannedSource:
     null_times_in: tuple[FileWithoutTimes, ...] = ()
     complete_up_to: str | None = None
     beyond_complete: bool | None = None
-    is_behind: bool = False
     schema_id: int | None = None
 
 

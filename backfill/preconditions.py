@@ -37,21 +37,21 @@ class RowsWithoutTime(Terminal):
 
 
 class NotComplete(Terminal):
-    """A period of which the table is known to lack records."""
+    """A period of the past that goes on beyond what the table says is complete."""
 
     def __init__(self, source: PlannedSource, period: Period) -> None:
         upto = source.complete_up_to
         earlier = "" if upto is None else f"; or end at --end-ts {upto}"
         super().__init__(
-            f"{source.name} is complete up to {upto or 'no time yet'}, and its lake writer knows of more"
-            f" records to come: the period {period} would lack some",
-            f"wait until the lake writer has caught up{earlier}; or replay what there is with"
+            f"{source.name} is complete up to {upto or 'no time yet'}, and the period {period} goes on"
+            " beyond that: records of it may not have landed yet",
+            f"let its lake writer catch up (lake-writer start){earlier}; or replay what there is with"
             " --up-to committed",
         )
 
 
 def require_whole(plan: Plan, request: Request, now_us: int) -> None:
-    """Refuse rows without a time, and a period of the past that has not landed as a whole yet."""
+    """Refuse rows without a time, and a period of the past that may not have landed as a whole."""
     for source in plan.sources:
         _require_times(source, request, plan.time_column)
         if request.up_to == "complete":
@@ -71,9 +71,5 @@ def _require_complete(source: PlannedSource, asked: Period, now_us: int) -> None
     if source.beyond_complete is None or asked.end_us_exclusive > now_us:
         return
     upto = source.complete_up_to
-    if upto is not None and asked.end_us_exclusive <= parse_time_us(upto):
-        return
-    if source.is_behind:
+    if upto is None or asked.end_us_exclusive > parse_time_us(upto):
         raise NotComplete(source, asked)
-    # Nothing may have come since, or nobody has looked: the table cannot tell.
-    log.warning("rows may be missing", table=source.name, complete_up_to=upto or "no time yet")

@@ -59,8 +59,6 @@ class Completeness:
         time = None if self.time_us is None else format_time_us(self.time_us)
         ordered = {str(number): next_offsets[number] for number in sorted(next_offsets)}
         said: dict[str, object] = {"time": time, "next": ordered}
-        if self.pending:
-            said["behind"] = format_time_us(min(ends.time_us for ends in self.pending))
         return json.dumps(said, separators=(",", ":"))
 
     @classmethod
@@ -72,13 +70,9 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class CompleteUpTo:
-    """Up to when a table has everything, by all of its writers; None where one has never caught up.
-
-    `is_behind` says that a topic held records that the table did not have when it was written last.
-    """
+    """Up to when a table has everything, by all of its writers; None where one has never caught up."""
 
     time_us: int | None
-    is_behind: bool
 
 
 def complete_up_to(properties: Mapping[str, str]) -> CompleteUpTo | None:
@@ -89,7 +83,7 @@ def complete_up_to(properties: Mapping[str, str]) -> CompleteUpTo | None:
         return None
     times = [one["time"] for one in said]
     least = None if None in times else min(map(parse_time_us, times))
-    return CompleteUpTo(least, any("behind" in one for one in said))
+    return CompleteUpTo(least)
 
 
 def is_beyond(complete: CompleteUpTo, end_us_exclusive: int) -> bool:

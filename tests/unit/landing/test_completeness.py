@@ -60,14 +60,12 @@ def test_what_other_tools_read() -> None:
     assert Completeness.from_json(None) == Completeness()
 
 
-def test_records_that_are_known_and_have_not_landed_are_said_to_be_there() -> None:
-    seen = Completeness().seen(Ends(1_772_323_200_000_000, {0: 7})).seen(Ends(2 * 10**15, {0: 9}))
-    behind = '{"time":null,"next":{"0":6},"behind":"2026-03-01T00:00:00.000000Z"}'
-    assert seen.landed({0: 6}).to_json({0: 6}) == behind
-    assert complete_up_to({completeness_property("w"): behind}) == CompleteUpTo(
-        None, is_behind=True
-    )
-    caught_up = seen.landed({0: 9})
-    said = {completeness_property("w"): caught_up.to_json({0: 9}), "another": "property"}
-    assert complete_up_to(said) == CompleteUpTo(2 * 10**15, is_behind=False)
+def test_the_writer_that_is_least_far_counts() -> None:
+    far, near, never = Completeness(2 * 10**15), Completeness(10**15), Completeness()
+    said = {completeness_property("far"): far.to_json({0: 9}), "another": "property"}
+    assert complete_up_to(said) == CompleteUpTo(2 * 10**15)
+    said[completeness_property("near")] = near.to_json({0: 9})
+    assert complete_up_to(said) == CompleteUpTo(10**15)
+    said[completeness_property("never")] = never.to_json({})
+    assert complete_up_to(said) == CompleteUpTo(None)
     assert complete_up_to({}) is None
