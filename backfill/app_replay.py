@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import msgspec
 import structlog
 
 from backfill import tags
@@ -35,7 +32,7 @@ from backfill.streams import Replay
 from backfill.used import used_of
 from backfill.watermark_frames import own_watermarks, stages_in, without_last_row
 from backfill.watermarks import require_known, tell, watermarks_of
-from headrace import state_files
+from headrace.application.late_rows import LateRows
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.errors import UsageError
@@ -43,8 +40,7 @@ from headrace.locks import hold
 from headrace.streaming import finish
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from pathlib import Path
+    from collections.abc import Collection
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -58,8 +54,6 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
     from headrace.signals import Drain
 
-LOOKED_AT_EVERY_S = 0.5
-ADVICE = "remove it, and the certificate says of how many batches nobody counted the late rows"
 log = structlog.get_logger(__name__)
 
 
@@ -87,7 +81,9 @@ def replay_app(
         for source in sources.values():
             tags.hold(source, run.run_id)
         hold_lookups(run.workspace, plan.lookups, run.run_id)
-        late, watch = LateRows(state.folder / "late.json"), Replaying(plan)
+        # Of pinned snapshots a batch is read again as it was.
+        late = LateRows(state.folder / "late.jsonl", lambda _, __: True)
+        watch = Replaying(plan)
         tell(plan)
         stages, unread = stages_in(plan, spark), set[str]()
         for stage in stages:
@@ -96,9 +92,8 @@ def replay_app(
                 break
             if done >= stage.until and stage is not stages[-1]:
                 continue
-            query, unread = _started(run, plan, spark, state, stage)
-            with late.followed(query):
-                finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
+            query, unread = _started(run, plan, spark, state, stage, late)
+            finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
         certificate = certificate_of(run, plan, state, late, unread)
         if certificate.complete:
             state.keep_certificate(certificate.to_json())
@@ -143,8 +138,8 @@ def _move_the_watermark(plan: Plan, state: RunState) -> None:
         move_to_live(state.checkpoint, widened_at_the_end_us(plan) // MS)
 
 
-def _started(
-    run: AppRun, plan: Plan, spark: SparkSession, state: RunState, stage: Stage
+def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
+    run: AppRun, plan: Plan, spark: SparkSession, state: RunState, stage: Stage, late: LateRows
 ) -> tuple[StreamingQuery, set[str]]:
     app, tables = run.app, tables_of(run.app)
     streams = Replay.by(run.workspace, plan).streams(
@@ -178,7 +173,8 @@ def _started(
     if stage.is_end and committed(checkpoint).steps < stage.until and not (own and not plan.closes):
         _move_the_watermark(plan, state)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
-    return start(kept, sink, run.workspace, run.run_id, checkpoint, once=False), unread
+    query = start(kept, sink, run.workspace, run.run_id, checkpoint, once=False, late=late)
+    return query, unread
 
 
 def _read_no_more(
@@ -216,52 +212,6 @@ def _read_no_more(
     return unread
 
 
-class LateRows:
-    """How many rows each batch of a query dropped as late, kept in a file as the query runs."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.by_batch: dict[str, int] = {}
-        self._kept: dict[str, int] | None = None
-        if path.exists():
-            self.by_batch = state_files.read(path, dict[str, int], ADVICE)
-            self._kept = dict(self.by_batch)
-
-    def followed(self, query: StreamingQuery) -> _Following:
-        """Keep the figures of a query while it is entered, and the last of them at its end."""
-        return _Following(self, query)
-
-    def take(self, query: StreamingQuery) -> None:
-        """Keep what the query says of its batches."""
-        for progress in query.recentProgress:
-            batch: Mapping[str, Any] = json.loads(progress.json)
-            late = sum(state["numRowsDroppedByWatermark"] for state in batch["stateOperators"])
-            self.by_batch[str(batch["batchId"])] = late
-        if self.by_batch != self._kept:
-            state_files.write(self._path, msgspec.json.encode(self.by_batch))
-            self._kept = dict(self.by_batch)
-
-
-class _Following:
-    def __init__(self, late: LateRows, query: StreamingQuery) -> None:
-        self._late = late
-        self._query = query
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._follow, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._late.take(self._query)
-
-    def _follow(self) -> None:
-        while not self._ended.wait(LOOKED_AT_EVERY_S):
-            self._late.take(self._query)
-
-
 def certificate_of(
     run: AppRun, plan: Plan, state: RunState, late: LateRows, unread: Collection[str]
 ) -> Certificate:
@@ -275,11 +225,12 @@ def certificate_of(
         steps=steps,
         threshold_ms=plan.threshold_us / MS if plan.order == "bounded" else None,
         max_disorder_ms=measured.max_disorder_us / MS,
-        dropped_late=sum(late.by_batch.values()),
+        dropped_late=late.total.records,
+        dropped_late_is_exact=late.total.is_exact,
         complete=steps == len(plan.steps),
         sources=counted(plan, measured.rows, measured.left_out, unread),
         offset_order_held=None if plan.order != "strict" else not measured.out_of_order,
-        batches_unmeasured=sum(1 for batch in batches if str(batch) not in late.by_batch),
+        batches_unmeasured=sum(1 for batch in batches if not late.counted(batch)),
         time_column=plan.time_column,
         ahead=measured.ahead,
         lookups=LookupUsed.of(plan.lookups),

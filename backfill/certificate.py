@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from headrace.application.late_rows import DroppedLate
 from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class LookupUsed:
 class Certificate:
     """The measured facts. `threshold_ms` is null where no bound was asked for.
 
+    `dropped_late` counts records; where an aggregation gets its rows from another operator with
+    state, groups of them, so that there are at least so many records: then it is not exact.
     `offset_order_held` is null but in strict order. `batches_unmeasured` counts batches of an
     application whose late rows nobody counted, as the process was killed with the figure. `ahead`
     counts rows whose own time was further ahead of their arrival than the application allows.
@@ -102,6 +105,7 @@ class Certificate:
     open_windows: Literal["left", "closed"] | None = None
     regions: tuple[str, ...] = ()
     app: AppUsed | None = None
+    dropped_late_is_exact: bool = True
 
     @property
     def bound_held(self) -> bool:
@@ -124,6 +128,10 @@ class Certificate:
         said = [source.beyond_complete for source in self.sources]
         return True if True in said else None if None in said else False
 
+    @property
+    def _late(self) -> str:
+        return DroppedLate(self.dropped_late, self.dropped_late_is_exact).to_text()
+
     def differences(self) -> list[str]:
         """Say what is not as it should be, each in a sentence; nothing where all is well."""
         found = []
@@ -132,7 +140,7 @@ class Certificate:
         if self.offset_order_held is False:
             found.append("records of a Kafka partition came out of the order of their offsets")
         if self.dropped_late:
-            found.append(f"{self.dropped_late:,} rows were dropped as late")
+            found.append(f"{self._late} records were dropped as late")
         if self.complete:
             found += [
                 f"{source.name} gave {source.rows_read:,} rows, and by the plan it has {_span(source)}"
@@ -149,6 +157,7 @@ class Certificate:
             "threshold_ms": self.threshold_ms,
             "max_disorder_ms": self.max_disorder_ms,
             "dropped_late": self.dropped_late,
+            "dropped_late_is_exact": self.dropped_late_is_exact,
             "complete": self.complete,
             "order": self.order,
             "bound_held": self.bound_held,
@@ -180,7 +189,7 @@ class Certificate:
             f"  period {self.period}, order {self.order}{_regions(self.regions)}",
             (
                 f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"
-                f" dropped as late {self.dropped_late}"
+                f" dropped as late {self._late}"
             ),
         ]
         if self.open_windows is not None:

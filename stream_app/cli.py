@@ -60,10 +60,16 @@ def run_app(
         ran = run_live(app, workspace, spark, live, drain, once=once)
     if as_json:
         facts = {"application": app.config.name, "rows_read": ran.rows}
+        late = {
+            "dropped_late": ran.dropped_late.records,
+            "dropped_late_is_exact": ran.dropped_late.is_exact,
+        }
         facts["sink"] = app.config.sink.place
-        click.echo(json.dumps({**facts, "turned_away": dict(ran.turned_away)}))
+        click.echo(json.dumps({**facts, **late, "turned_away": dict(ran.turned_away)}))
         return
     click.echo(f"application {app.config.name} → {app.config.sink.place}\n  rows read {ran.rows:,}")
+    if ran.dropped_late.records:
+        click.echo(f"  dropped as late {ran.dropped_late.to_text()}")
     for fate, count in sorted(ran.turned_away.items()):
         click.echo(f"  {fate} {count:,} (since its first start)")
 

@@ -11,6 +11,7 @@ import structlog
 
 from backfill.lookups.frames import lookups_live
 from headrace import state_files
+from headrace.application.late_rows import DroppedLate, LateRows
 from headrace.application.live import live_stream
 from headrace.application.live_source import turned_away_folder
 from headrace.application.select import selected
@@ -24,6 +25,7 @@ from headrace.streaming import finish
 from stream_app.followed import followed_streams, threshold_of
 from stream_app.following import Following
 from stream_app.hybrid import hybrid_streams
+from stream_app.read_again import is_of_tables
 from stream_app.rewind import cut
 from stream_app.topics import keep_ids, topic_ids, topics_behind
 
@@ -45,11 +47,13 @@ Live: TypeAlias = KafkaTopics | HybridSource | IcebergSource
 class Ran:
     """What a live run came to: the rows that the transform was given, and what it was not.
 
-    `turned_away` counts over all runs from the same state, by what became of a record.
+    `turned_away` counts over all runs from the same state, by what became of a record;
+    `dropped_late` counts in this run.
     """
 
     rows: int
     turned_away: Mapping[str, int]
+    dropped_late: DroppedLate
 
 
 def live_sources(app: LoadedApp, choices: Mapping[str, str]) -> dict[str, Live]:
@@ -95,15 +99,16 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         marked |= lookups_live(spark, app, workspace, checkpoint, state)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
-        query = start(result, app.config.sink, workspace, app.config.name, checkpoint, once=False)
+        name, late = app.config.name, LateRows(None, is_of_tables)
+        query = start(result, app.config.sink, workspace, name, checkpoint, once=False, late=late)
         watch = Following(checkpoint) if followed else None
-        rows = finish(query, app.config.name, drain, until_no_data=once, watch=watch)
+        rows = finish(query, name, drain, until_no_data=once, watch=watch)
         readers = (
             source.live if isinstance(source, HybridSource) else _name_of(app, source)
             for source in live.values()
         )
         folders = (turned_away_folder(workspace.state_dir, app, one) for one in readers)
-        return Ran(rows, sum(map(counted, folders), Counter()))
+        return Ran(rows, sum(map(counted, folders), Counter()), late.total)
 
 
 def refuse_other_sources(checkpoint: Path, reads: Mapping[str, str]) -> None:

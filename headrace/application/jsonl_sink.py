@@ -10,6 +10,7 @@ from headrace.checkpoint import query_id
 from headrace.formats.encode import JSON_OPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame
@@ -23,12 +24,13 @@ class JsonLines:
     name: str
     checkpoint: Path
 
-    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+    def __call__(self, batch: DataFrame, batch_id: int, computed: Callable[[], None]) -> None:
         """Write a batch; what a killed one left under its name is replaced."""
         prefix = f"{prefix_of(self.name, query_id(self.checkpoint))}{batch_id:06d}"
         # A name that readers of folders pass over.
         draft = self.folder / f".{prefix}"
         batch.write.mode("overwrite").options(**JSON_OPTIONS).json(draft.as_uri())
+        computed()
         for old in self.folder.glob(f"{prefix}-*.jsonl"):
             old.unlink()
         parts = (path for path in sorted(draft.glob("part-*")) if path.stat().st_size)

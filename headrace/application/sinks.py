@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.application.emitted import require_columns
 from headrace.application.jsonl_sink import JsonLines
+from headrace.application.late_in_plan import dropped_late
 from headrace.application.table_sink import AppendOnce, Upsert, ensure_fits
 from headrace.config.app_sinks import IcebergSink, JsonlSink
 from headrace.formats.encode import encode_key, encode_value
@@ -13,14 +15,19 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.spark import spark_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import TypeAlias
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from headrace.config.app_sinks import AppSink
+    from headrace.application.late_rows import LateRows
+    from headrace.config.app_sinks import AppSink, TopicOfResults
     from headrace.config.workspace import Workspace
+
+    # Calls the last when the batch is computed, and before anything keeps it from being repeated.
+    Write: TypeAlias = Callable[[DataFrame, int, Callable[[], None]], None]
 
 
 def start(  # noqa: PLR0913 - a query is made of these
@@ -31,36 +38,58 @@ def start(  # noqa: PLR0913 - a query is made of these
     checkpoint: Path,
     *,
     once: bool,
+    late: LateRows | None = None,
 ) -> StreamingQuery:
-    """Start the query that carries the result into the sink."""
+    """Start the query that carries the result into the sink.
+
+    With `late`, the records that each batch drops as late are counted there.
+    """
     require_columns(result, sink)
-    writer = _writer(result, sink, workspace, name, checkpoint)
+    write, spark = _write(result, sink, workspace, name, checkpoint), result.sparkSession
+
+    def handle(batch: DataFrame, number: int) -> None:
+        def computed() -> None:
+            if late is not None:
+                late.take(number, dropped_late(spark, name, late.may_repeat))
+
+        write(batch, number, computed)
+
+    writer = result.writeStream.foreachBatch(handle)
     writer = writer.queryName(name).option("checkpointLocation", str(checkpoint))
     if once:
         writer = writer.trigger(availableNow=True)
     return writer.outputMode("append").start()
 
 
-def _writer(
+def _write(
     result: DataFrame, sink: AppSink, workspace: Workspace, name: str, checkpoint: Path
-) -> DataStreamWriter:
+) -> Write:
     match sink:
         case IcebergSink():
             ensure_fits(workspace, sink, result)
             if sink.mode == "upsert":
-                return result.writeStream.foreachBatch(Upsert(sink))
-            appended = AppendOnce(workspace, sink.identifier, name, checkpoint)
-            return result.writeStream.foreachBatch(appended)
+                return Upsert(sink)
+            return AppendOnce(workspace, sink.identifier, name, checkpoint)
         case JsonlSink():
             folder = workspace.root / sink.path
             folder.mkdir(parents=True, exist_ok=True)
-            return result.writeStream.foreachBatch(JsonLines(folder, name, checkpoint))
+            return JsonLines(folder, name, checkpoint)
         case _:
             cluster = workspace.cluster(sink.cluster)
             KafkaCluster(cluster).ensure_topic(sink.topic)
-            records = result.select(
-                encode_key(sink.key).alias("key"),
-                encode_value(result.columns, sink.format).alias("value"),
-            )
-            writer = records.writeStream.format("kafka").options(**spark_options(cluster))
-            return writer.option("kafka.acks", "all").option("topic", sink.topic)
+            return partial(_to_kafka, sink, spark_options(cluster))
+
+
+def _to_kafka(
+    sink: TopicOfResults,
+    options: Mapping[str, str],
+    batch: DataFrame,
+    _number: int,
+    computed: Callable[[], None],
+) -> None:
+    records = batch.select(
+        encode_key(sink.key).alias("key"), encode_value(batch.columns, sink.format).alias("value")
+    )
+    writer = records.write.format("kafka").options(**options)
+    writer.option("kafka.acks", "all").option("topic", sink.topic).save()
+    computed()

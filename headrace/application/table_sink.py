@@ -73,13 +73,13 @@ class AppendOnce:
     checkpoint: Path
     _commits: TableCommits | None = field(default=None)
 
-    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+    def __call__(self, batch: DataFrame, batch_id: int, computed: Callable[[], None]) -> None:
         """Append a batch, unless the table has it."""
         if self._commits is None:
             query = query_id(self.checkpoint)
             writer = writer_of(self.name, query)
             self._commits = _commits(self.workspace, self.table, writer, query)
-        append_once(batch, self.table, self._commits, batch_id)
+        append_once(batch, self.table, self._commits, batch_id, computed)
 
 
 def writer_of(name: str, query: str) -> str:
@@ -87,13 +87,23 @@ def writer_of(name: str, query: str) -> str:
     return f"{name}.{query[:8]}"
 
 
-def append_once(rows: DataFrame, table: str, commits: TableCommits, number: int) -> None:
-    """Append rows as the commit of that number, unless the table has it."""
+def append_once(
+    rows: DataFrame,
+    table: str,
+    commits: TableCommits,
+    number: int,
+    computed: Callable[[], None] = lambda: None,
+) -> None:
+    """Append rows as the commit of that number, unless the table has it.
+
+    `computed` is called when the files are written, and before they are committed.
+    """
     mark = commits.resume()
     if mark is not None and mark.next_offsets.get(BATCHES, 0) > number:
         log.info("the table has this batch", table=table, batch=number)
         return
     files = write_uncommitted(rows, spark_name(table), OPTIONS)
+    computed()
     if files:
         commits.commit(Batch(files, {BATCHES: number}, {BATCHES: number + 1}))
 
@@ -114,11 +124,14 @@ class Upsert:
 
     sink: IcebergSink
 
-    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+    def __call__(
+        self, batch: DataFrame, batch_id: int, computed: Callable[[], None] = lambda: None
+    ) -> None:
         """Merge a batch in one commit."""
         rows = batch.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             self._merge(self._one_of_each_key(rows, batch_id))
+            computed()
         finally:
             rows.unpersist()
 

@@ -12,14 +12,16 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from backfill.request import state_of
+from headrace.application.late_rows import DroppedLate
 from headrace.config.app import IcebergSource, KafkaTopics
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
+from headrace.kafka.sender import Record
 from headrace.signals import Drain
 from stream_app.hybrid_plan import Pair, hand_over
 from stream_app.live import live_sources, run_live
-from tests.integration.app.hybrid_events import PARTITIONS, records
+from tests.integration.app.hybrid_events import PARTITIONS, START_MS, records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.config.load import LoadedApp
+    from stream_app.live import Ran
     from tests.integration.pipelines import Pipelines
 
 LIMIT_S = 30
@@ -78,9 +81,14 @@ class Hybrid:
         self.pipelines.land(self.spark, self.pipelines.table(self.name, self.name))
 
     def run(self, app: LoadedApp, **choices: str) -> int:
-        workspace = self.pipelines.workspace
+        return self._ran(app, **choices).rows
+
+    def dropped(self, app: LoadedApp) -> DroppedLate:
+        return self._ran(app).dropped_late
+
+    def _ran(self, app: LoadedApp, **choices: str) -> Ran:
         live = live_sources(app, choices)
-        return run_live(app, workspace, self.spark, live, Drain(), once=True).rows
+        return run_live(app, self.pipelines.workspace, self.spark, live, Drain(), once=True)
 
     def lines(self, app: LoadedApp) -> list[dict[str, int]]:
         """Return what came out, in the order in which it did."""
@@ -210,3 +218,26 @@ def test_what_is_neither_in_the_table_nor_in_the_topic_is_told_before_anything_r
     with pytest.raises(Terminal, match=rf"records are missing: {hybrid.name}-1 @ 50 to 59"):
         hybrid.run(app)
     assert hybrid.lines(app) == []
+
+
+def test_late_records_are_counted_one_by_one_in_the_history_and_by_group_in_the_topic(
+    hybrid: Hybrid,
+) -> None:
+    def late(numbers: range) -> None:
+        """Send records that are a day old when they come."""
+        days_old = [
+            Record(one.value, timestamp_ms=START_MS + n * 1_000, partition=0)
+            for n, one in zip(numbers, records(range(-86_400, -86_400 + len(numbers))), strict=True)
+        ]
+        hybrid.pipelines.send(hybrid.name, days_old)
+
+    hybrid.send(range(300))
+    late(range(300, 320))
+    hybrid.send(range(320, 600))
+    hybrid.land()
+    app = hybrid.app(
+        "SELECT window.start AS m, count(*) AS n FROM events GROUP BY window(at, '1 minute')"
+    )
+    assert hybrid.dropped(app) == DroppedLate(20)
+    late(range(600, 630))
+    assert hybrid.dropped(app) == DroppedLate(1, is_exact=False)

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pytest
 
-from backfill.app_replay import LateRows
 from backfill.measured import TaskMeter, file_of, totals
-from headrace import state_files
 from headrace.contract import INGESTION_TS, METADATA
-from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql.streaming.query import StreamingQuery
 
 TABLE = "lake.a.b"
 TIMES = pa.array([10, 20, 30], pa.timestamp("us", tz="UTC"))
@@ -53,37 +47,3 @@ def test_both_readers_of_a_self_join_keep_what_they_saw(tmp_path: Path) -> None:
         one.join()
     assert problems == []
     assert totals(tmp_path, 1).rows == {TABLE: 3}
-
-
-class Query:
-    """A query by what it reports."""
-
-    recentProgress = ()  # noqa: N815 - Spark's name
-
-
-def test_half_a_figure_is_named_and_not_a_traceback(tmp_path: Path) -> None:
-    path = tmp_path / "late.json"
-    path.write_text('{"1": ')
-    with pytest.raises(Terminal, match=r"late\.json cannot be read"):
-        LateRows(path)
-
-
-def test_the_figures_are_whole_wherever_the_process_ends(tmp_path: Path) -> None:
-    class Ended(BaseException):
-        pass
-
-    def end(moment: state_files.Moment, _: Path) -> None:
-        if moment == "half":
-            raise Ended
-
-    late = LateRows(tmp_path / "late.json")
-    late.by_batch = {"0": 3}
-    late.take(cast("StreamingQuery", Query()))
-    late.by_batch = {"0": 3, "1": 5}
-    state_files.watched_by(end)
-    try:
-        with pytest.raises(Ended):
-            late.take(cast("StreamingQuery", Query()))
-    finally:
-        state_files.watched_by(None)
-    assert LateRows(tmp_path / "late.json").by_batch == {"0": 3}

@@ -1,0 +1,117 @@
+"""Records that were dropped as late are counted one by one, whatever drops them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from backfill.app_replay import AppRun, replay_app
+from backfill.asked import smallest_threshold, tables_of
+from backfill.period import parse_period
+from backfill.request import Request, new_run_id
+from headrace.application.late_rows import DroppedLate
+from headrace.config.load import load_app
+from headrace.contract import with_metadata
+from headrace.schema.arrow import to_arrow
+from headrace.schema.model import Field, Primitive, Record
+from headrace.signals import Drain
+from stream_app.live import live_sources, run_live
+from tests.integration.backfill.lake_tables import DAY, EVENT, Stored, make_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyiceberg.catalog import Catalog
+    from pyspark.sql import SparkSession
+
+    from backfill.certificate import Certificate
+    from headrace.config.load import LoadedApp
+    from tests.integration.pipelines import Pipelines
+
+# So many records in a row are a day old when they arrive, in the middle of an hour.
+LATE = range(1800, 1820)
+BY_MINUTE = (
+    "SELECT window.start AS minute, count(*) AS n FROM events GROUP BY window(at, '1 minute')"
+)
+
+
+@dataclass
+class Table:
+    """A record every ten seconds of an hour; some are a day old when they arrive."""
+
+    spark: SparkSession
+    pipelines: Pipelines
+    catalog: Catalog
+    name: str
+
+    def __post_init__(self) -> None:
+        make_table(self.catalog, self.name, [], at="at")
+        rows = []
+        for number in range(0, 3600, 10):
+            stored = Stored(0, number, number)
+            rows.append(stored.row("at"))
+        for number in LATE:
+            late = DAY - timedelta(days=1) + timedelta(seconds=number)
+            rows.append({**Stored(1, number, number).row("at"), "at": late})
+        at = Field("at", Primitive.TIMESTAMP_MICROS, nullable=True)
+        schema = to_arrow(with_metadata(Record(EVENT.name, (*EVENT.fields, at))))
+        self.catalog.load_table(("replays", self.name)).append(
+            pa.Table.from_pylist(rows, schema=schema)
+        )
+
+    def app(self, query: str, **more: object) -> LoadedApp:
+        path = self.pipelines.write(
+            f"apps/{self.name}.yaml",
+            {
+                "kind": "app",
+                "name": self.name,
+                "sources": {
+                    "events": {
+                        "type": "iceberg",
+                        "catalog": "lake",
+                        "database": "replays",
+                        "table": self.name,
+                        "max_misalignment_threshold": "10min",
+                        **more,
+                    }
+                },
+                "transform": {"sql": query},
+                "watermarks": {"events": {"column": "at", "delay": "10s"}},
+                "sink": {"type": "jsonl", "path": f"out/{self.name}"},
+            },
+        )
+        return load_app(path, self.pipelines.workspace)
+
+    def replay(self, app: LoadedApp) -> Certificate:
+        threshold = smallest_threshold(app) // timedelta(microseconds=1)
+        period = parse_period("2026-03-01", "2026-03-02")
+        request = Request(tuple(tables_of(app).values()), period, (), "bounded", threshold)
+        run = AppRun(app, self.pipelines.workspace, new_run_id())
+        return replay_app(run, request, self.spark, Drain())
+
+
+@pytest.fixture
+def table(
+    spark: SparkSession, pipelines: Pipelines, lake_catalog: Catalog, unique: Callable[[str], str]
+) -> Table:
+    return Table(spark, pipelines, lake_catalog, unique("late"))
+
+
+def test_a_certificate_counts_records_and_not_the_groups_that_spark_made_of_them(
+    table: Table,
+) -> None:
+    certificate = table.replay(table.app(BY_MINUTE))
+    assert certificate.dropped_late == len(LATE)
+    assert f"{len(LATE)} records were dropped as late" in certificate.differences()
+
+
+def test_a_followed_table_says_what_was_dropped_of_it(table: Table) -> None:
+    app = table.app(BY_MINUTE, follow={"max_rows": 60})
+    ran = run_live(
+        app, table.pipelines.workspace, table.spark, live_sources(app, {}), Drain(), once=True
+    )
+    assert ran.dropped_late == DroppedLate(len(LATE))
