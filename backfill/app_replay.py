@@ -17,7 +17,7 @@ from backfill.emission import emitted, record_of_app, refuse_published, require_
 from backfill.lookups.frames import lookups_of_a_replay
 from backfill.lookups.held import hold_lookups, release_lookups
 from backfill.measured import totals
-from backfill.narrowing import columns_used, conditions_of, declared_of, used_by
+from backfill.narrowing import columns_used, conditions_of, declared_of, query_of
 from backfill.query_log import committed
 from backfill.replay import MS, counted
 from backfill.request import (
@@ -120,9 +120,12 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
         refuse_changed(run.run_id, record.used, AppUsed.of(run.app, run.workspace.root))
         return state.plan()
     state.refuse_existing()
-    uses = used_by(run.app, run.workspace, spark, request.time_column)
+    query = query_of(run.app, run.workspace, spark, request.time_column)
+    for one in query.differences:
+        if one.kind in {"own_watermark", "own_source"}:
+            log.warning("the replay differs from live", where=one.where, why=one.what_to_do)
     marks = watermarks_of(run.app, tables_of(run.app))
-    plan = plan_to_run(run.workspace, request, conditions_of(uses), marks)
+    plan = plan_to_run(run.workspace, request, conditions_of(query.uses), marks)
     require_known(plan)
     if request.close_windows or widened_at_the_end_us(plan):
         plan = plan.ending(closes=request.close_windows)

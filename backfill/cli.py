@@ -154,12 +154,12 @@ def plan(
     workspace = load_workspace(workspace_dir)
     place = None if picture is None else drawable(picture)
     app, request = understood(asked, workspace)
-    made, parts = planned(workspace, app, request)
+    made = planned(workspace, app, request)
     if place is not None:
-        draw(made, place)
+        draw(made.plan, place)
     report = plan_report.as_json if as_json else plan_report.as_text
     known = speeds_for(workspace.state_dir / "backfill", None if app is None else app.config.name)
-    click.echo(report(made, known, parts))
+    click.echo(report(made.plan, known, made.parts, made.differences))
 
 
 @backfill.command()

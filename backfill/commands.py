@@ -12,7 +12,8 @@ import structlog
 
 from backfill.asked import Asked, require_watermarks, tables_of, target_of, understood
 from backfill.jsonl import JsonlFolder
-from backfill.narrowing import conditions_of, narrowed, used_by
+from backfill.live_differences import differences_asked_for
+from backfill.narrowing import conditions_of, narrowed, query_of
 from backfill.pace import Pace, parse_rate
 from backfill.progress import follow
 from backfill.request import Run, delivery, held_by, new_run_id, plan_of, state_of
@@ -25,10 +26,11 @@ from headrace.locks import AlreadyHeld, hold
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Literal
 
     from backfill.certificate import Certificate
+    from backfill.live_differences import LiveDifference
     from backfill.narrowing import Narrowed
     from backfill.pace import Rate
     from backfill.plan import Plan
@@ -113,19 +115,26 @@ def _with_rows(request: Request | None, replayed: Replayed) -> Replayed:
     return replayed
 
 
-def planned(
-    workspace: Workspace, app: LoadedApp | None, request: Request
-) -> tuple[Plan, list[Narrowed]]:
-    """Return the plan of a replay, and what is read of tables that are read in part."""
+class Planned(NamedTuple):
+    """The plan of a replay, what is read of tables that are read in part, and what may differ."""
+
+    plan: Plan
+    parts: Sequence[Narrowed] = ()
+    differences: Sequence[LiveDifference] = ()
+
+
+def planned(workspace: Workspace, app: LoadedApp | None, request: Request) -> Planned:
+    """Return the plan of a replay; of an application Spark is asked what its query is."""
     if app is None:
-        return plan_of(workspace, request), []
+        return Planned(plan_of(workspace, request))
     from headrace.spark import session  # noqa: PLC0415 - Spark is loaded when needed
 
     with session(workspace, f"plan-{app.config.name}") as spark:
-        uses = used_by(app, workspace, spark, request.time_column)
+        query = query_of(app, workspace, spark, request.time_column)
     marks = watermarks_of(app, tables_of(app))
-    made = plan_of(workspace, request, conditions_of(uses), marks)
-    return made, list(narrowed(made, workspace, uses))
+    made = plan_of(workspace, request, conditions_of(query.uses), marks)
+    parts = list(narrowed(made, workspace, query.uses))
+    return Planned(made, parts, (*query.differences, *differences_asked_for(app, request)))
 
 
 @contextlib.contextmanager

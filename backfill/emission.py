@@ -92,7 +92,7 @@ def _warn(result: DataFrame, app: LoadedApp, plan: Plan, record: RunRecord) -> N
     period = record.emitted
     if period is None:
         return
-    reach = reach_of(result._jdf.queryExecution().analyzed().toString())  # noqa: SLF001 - the plan has no public name in Python
+    reach = reach_of(result)
     delays = [one.delay for one in app.config.watermarks.values()]
     read = plan.period
     warmup = (period.start_us - read.start_us) * MICROSECOND

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from backfill.iceberg_bounds import kind_of
+from backfill.live_differences import differences_in
 from backfill.lookups.frames import lookups_to_look_at
 from backfill.request import sources_of
 from backfill.selection import seen_by_applications
+from backfill.used import used_of
 from headrace.application.select import of_the_past
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.iceberg.catalog import load_table
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill.conditions import Condition
+    from backfill.live_differences import LiveDifference
     from backfill.plan import Plan
     from backfill.used import Used
     from headrace.config.load import LoadedApp
@@ -41,33 +44,42 @@ class Narrowed(NamedTuple):
     whole_bytes: int
 
 
-def used_by(
-    app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str
-) -> dict[str, Used]:
-    """Return what an application uses of each table that it is replayed from.
+class Query(NamedTuple):
+    """What an application's query uses of each table, and where it may differ from a live run."""
+
+    uses: dict[str, Used]
+    differences: tuple[LiveDifference, ...]
+
+
+def query_of(app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str) -> Query:
+    """Return what Spark's plan of an application shows, built over tables that nobody reads.
 
     Conditions are those that a second look gives again: a function in Python may put the time of
     now into its query, as `TIMESTAMP 'now'` does in SQL, and the plan cannot tell.
     """
-    first = _look(app, workspace, spark, time_column)
+    result, marked, schemas = _built(app, workspace, spark, time_column)
+    first = _known(used_of(result), schemas)
+    differences = differences_in(result, marked.values())
     if not any(used.conditions for used in first.values()):
-        return first
-    second = _look(app, workspace, spark, time_column)
-    return {
+        return Query(first, differences)
+    again, _, schemas = _built(app, workspace, spark, time_column)
+    second = _known(used_of(again), schemas)
+    uses = {
         table: used._replace(
             conditions=tuple(one for one in used.conditions if one in second[table].conditions)
         )
         for table, used in first.items()
     }
+    return Query(uses, differences)
 
 
-def _look(
+def _built(
     app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str
-) -> dict[str, Used]:
+) -> tuple[DataFrame, dict[str, DataFrame], dict[str, Schema]]:
+    """Return the result, the sources that it is made of, and the columns of each table."""
     # Spark is loaded when needed: a replay of tables needs none.
     from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415
     from backfill.spark_task import spark_schema  # noqa: PLC0415
-    from backfill.used import used_of  # noqa: PLC0415
 
     spark.dataSource.register(ReplaySource)
     declared = declared_of(app)
@@ -81,8 +93,12 @@ def _look(
         reader = spark.readStream.format(NAME).schema(spark_schema(columns, table.properties))
         frames[name] = reader.option("table", source.identifier).load()
     marked = with_watermarks(app, frames, {})
-    marked |= lookups_to_look_at(spark, app, workspace)
-    uses = used_of(result_of(app, Sources(spark, marked), workspace.root))
+    given = marked | lookups_to_look_at(spark, app, workspace)
+    return result_of(app, Sources(spark, given), workspace.root), marked, schemas
+
+
+def _known(uses: Mapping[str, Used], schemas: Mapping[str, Schema]) -> dict[str, Used]:
+    """Leave out the conditions on types that Iceberg and Spark do not compare alike."""
     return {
         table: used._replace(
             conditions=tuple(one for one in used.conditions if is_known(one, schemas[table]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from backfill.certificate import LookupUsed
@@ -13,6 +14,7 @@ from headrace.times import format_time_us
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from backfill.live_differences import LiveDifference
     from backfill.narrowing import Narrowed
     from backfill.plan import Plan, PlannedSource
     from backfill.planner import Step
@@ -24,7 +26,12 @@ SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
-def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] = ()) -> str:
+def as_json(
+    plan: Plan,
+    speeds: Mapping[str, float],
+    parts: Sequence[Narrowed] = (),
+    differences: Sequence[LiveDifference] = (),
+) -> str:
     """Return the plan's figures for a machine; speeds are in rows a second, by target.
 
     The parts are what an application reads of tables that it does not read as a whole.
@@ -45,12 +52,18 @@ def as_json(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         ],
         "read_in_part": [part._asdict() for part in parts],
         "lookups": [asdict(lookup) for lookup in LookupUsed.of(plan.lookups)],
+        "differs_from_live": [one.to_json() for one in differences],
         "watermarks": [watermark_json(one) for one in plan.watermarks],
     }
     return json.dumps(whole, indent=2)
 
 
-def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] = ()) -> str:
+def as_text(
+    plan: Plan,
+    speeds: Mapping[str, float],
+    parts: Sequence[Narrowed] = (),
+    differences: Sequence[LiveDifference] = (),
+) -> str:
     """Return the plan's figures and picture for a person."""
     lines = [f"period {plan.period}", f"order {plan.order}{_promise(plan)}", ""]
     lines += [line for source in plan.sources for line in _source(source)]
@@ -61,6 +74,7 @@ def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
     ]
     lines += [lookup.to_text() for lookup in LookupUsed.of(plan.lookups)]
     lines += [line for one in plan.watermarks for line in watermark_text(one)]
+    lines += _differences(differences)
     if not plan.steps:
         return "\n".join([*lines, "", "nothing to replay: no step, no row"])
     lines += [
@@ -78,6 +92,16 @@ def as_text(plan: Plan, speeds: Mapping[str, float], parts: Sequence[Narrowed] =
         for kind, speed in sorted(speeds.items())
     ]
     return "\n".join([*lines, *_picture(plan)])
+
+
+def _differences(differences: Sequence[LiveDifference]) -> list[str]:
+    """Say what of the query may differ from the live run, each advice once."""
+    lines = []
+    for kind, alike in groupby(differences, key=lambda one: one.kind):
+        first, *more = alike
+        lines += [f"may differ from live, {kind}: {one.where}" for one in (first, *more)]
+        lines.append(f"  {first.what_to_do}")
+    return lines
 
 
 def watermark_json(watermark: PlannedWatermark) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from backfill.conditions import Condition, is_compared, without_what_follows
+from headrace.jvm_plans import analyzed, each, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,14 +45,14 @@ def used_of(result: DataFrame) -> dict[str, Used]:
     Of a table that it reads twice: what either needs, of rows that meet what both ask.
     """
     session: Any = result.sparkSession
-    analyzed = result._jdf.queryExecution().analyzed()  # noqa: SLF001 - the plan has no public name in Python
-    optimized = session._jsparkSession.sessionState().optimizer().execute(analyzed)  # noqa: SLF001 - as above
+    plan = analyzed(result)
+    optimized = session._jsparkSession.sessionState().optimizer().execute(plan)  # noqa: SLF001 - the plan has no public name in Python
     catalyst = session._jvm.org.apache.spark.sql.catalyst  # noqa: SLF001 - as above
     # The plan would show the time of now as a constant, and each batch has another one. So it is
     # with texts that are cast to a time: 'today', for one.
-    timeless = not analyzed.containsPattern(
+    timeless = not plan.containsPattern(
         catalyst.trees.TreePattern.CURRENT_LIKE()
-    ) and catalyst.optimizer.SpecialDatetimeValues.apply(analyzed).fastEquals(analyzed)
+    ) and catalyst.optimizer.SpecialDatetimeValues.apply(plan).fastEquals(plan)
     found: dict[str, Used] = {}
     for table, used in _leaves(optimized, ()):
         one = used if timeless else Used(used.columns, ())
@@ -68,22 +69,22 @@ def _both(one: Used, other: Used) -> Used:
 
 
 def _leaves(node: Any, above: Sequence[Any]) -> Iterator[tuple[str, Used]]:  # noqa: ANN401 - of the JVM
-    if node.getClass().getSimpleName() == "StreamingRelationV2":
+    if kind_of(node) == "StreamingRelationV2":
         table = node.extraOptions().get("table")
         if table is not None:
             yield table, _used(node, above)
         return
-    for child in _each(node.children()):
+    for child in each(node.children()):
         yield from _leaves(child, (*above, node))
 
 
 def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
-    names = {one.exprId().id(): str(one.name()) for one in _each(leaf.output())}
+    names = {one.exprId().id(): str(one.name()) for one in each(leaf.output())}
     columns: set[str] = set()
     conditions: list[Condition] = []
     only_filters = True
     for node in reversed(above):
-        kind = node.getClass().getSimpleName()
+        kind = kind_of(node)
         if kind not in {*_NAME_ALL, *_PASS_ON}:
             break
         only_filters = only_filters and kind == "Filter"
@@ -94,7 +95,7 @@ def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
             conditions += [] if found is None else [found]
         columns |= {
             names[number]
-            for one in _each(node.references().toSeq())
+            for one in each(node.references().toSeq())
             if (number := one.exprId().id()) in names
         }
         if kind in _NAME_ALL:
@@ -104,7 +105,7 @@ def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
 
 def _conjuncts(expression: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
     """Yield the conditions all of which hold, in the order in which Spark asks them."""
-    if expression.getClass().getSimpleName() == "And":
+    if kind_of(expression) == "And":
         yield from _conjuncts(expression.left())
         yield from _conjuncts(expression.right())
     else:
@@ -118,15 +119,15 @@ class _Reading:
         self._names = names
 
     def condition(self, expression: Any) -> Condition | None:  # noqa: ANN401 - as above
-        match expression.getClass().getSimpleName():
+        match kind_of(expression):
             case "IsNotNull":
                 path = self._path(expression.child())
                 return None if path is None else Condition(path, "", "is not null")
             case "In":
-                return self._among(expression.value(), list(_each(expression.list())))
+                return self._among(expression.value(), list(each(expression.list())))
             case "InSet":
                 kind = expression.child().dataType().catalogString()
-                values = [_plain(kind, one) for one in _each(expression.hset())]
+                values = [_plain(kind, one) for one in each(expression.hset())]
                 return self._one(expression.child(), "in", kind, values)
             case "Not":
                 return self._not(expression.child())
@@ -138,7 +139,7 @@ class _Reading:
                 return None
 
     def _not(self, child: Any) -> Condition | None:  # noqa: ANN401 - as above
-        match child.getClass().getSimpleName():
+        match kind_of(child):
             case "EqualTo":
                 return self._compared("!=", "!=", child.left(), child.right())
             case "AttributeReference" | "GetStructField":
@@ -174,7 +175,7 @@ class _Reading:
         return Condition(path, kind, test, tuple(sorted(known, key=str)))
 
     def _path(self, expression: Any) -> tuple[str, ...] | None:  # noqa: ANN401 - as above
-        match expression.getClass().getSimpleName():
+        match kind_of(expression):
             case "AttributeReference":
                 name = self._names.get(expression.exprId().id())
                 return None if name is None else (name,)
@@ -187,7 +188,7 @@ class _Reading:
 
 
 def _literal(expression: Any) -> bool | int | str | None:  # noqa: ANN401 - as above
-    if expression.getClass().getSimpleName() != "Literal":
+    if kind_of(expression) != "Literal":
         return None
     return _plain(expression.dataType().catalogString(), expression.value())
 
@@ -200,9 +201,3 @@ def _plain(kind: str, value: Any) -> bool | int | str | None:  # noqa: ANN401 - 
     # Spark's own texts and decimals. Bytes that are no UTF-8 are shown as this character.
     shown = str(value.toString())
     return None if "\ufffd" in shown else shown
-
-
-def _each(found: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
-    left = found.iterator()
-    while left.hasNext():
-        yield left.next()

@@ -41,3 +41,11 @@ def expressions(plan: Java) -> Iterator[Java]:
     """Yield the expressions of one node of a logical plan, with all that they are made of."""
     for one in each(plan.expressions()):
         yield from walk(one)
+
+
+def with_subqueries(plan: Java) -> Iterator[Java]:
+    """Yield the nodes of a plan, and those of the queries inside of its expressions."""
+    for node in walk(plan):
+        yield node
+        for one in each(node.subqueries()):
+            yield from with_subqueries(one)

@@ -1,32 +1,27 @@
 """How far back an application looks: its windows, its sessions, the intervals of its joins.
 
-Read off the words of Spark's plan, which is the same for SQL and for Python. What a function of
-the author's own keeps in mind (transformWithState) it does not tell.
+Read off Spark's plan, which is the same for SQL and for Python. What a function of the author's own
+keeps in mind (transformWithState) it does not tell.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-_UNITS: Final = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
-# A window's end: its start and so many microseconds.
-_WINDOW: Final = re.compile(r"\+ (\d+)\), LongType, TimestampType")
-_SESSION: Final = re.compile(r"cast\(((?:\d+ [a-z]+ ?)+) as interval\)")
-_INTERVAL: Final = re.compile(r"INTERVAL '([0-9:. ]+)' ([A-Z]+)(?: TO ([A-Z]+))?")
-_OWN_STATE: Final = re.compile(r"TransformWithState|FlatMapGroupsWithState", re.IGNORECASE)
-_FIELDS: Final = ("day", "hour", "minute", "second")
+from headrace.jvm_plans import analyzed, expressions, kind_of, with_subqueries
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.jvm_plans import Java
+
 MICROSECOND: Final = timedelta(microseconds=1)
+DAY_US: Final = 86_400_000_000
+# What a month of an interval is at the most.
+MONTH_US: Final = 31 * DAY_US
+WITH_STATE: Final = ("TransformWithState", "FlatMapGroups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +32,13 @@ class Reach:
     has_own_state: bool
 
 
-def reach_of(plan: str) -> Reach:
-    """Return how far a query looks, by the words of its analysed plan."""
-    found = [int(one) for one in _WINDOW.findall(plan)]
-    found += [_session_us(one) for one in _SESSION.findall(plan)]
-    found += [_interval_us(*one) for one in _INTERVAL.findall(plan)]
-    return Reach(max(found, default=0), _OWN_STATE.search(plan) is not None)
+def reach_of(result: DataFrame) -> Reach:
+    """Return how far a query looks."""
+    nodes = list(with_subqueries(analyzed(result)))
+    lengths = (_length_us(one) for node in nodes for one in expressions(node))
+    return Reach(
+        max(lengths, default=0), any(kind_of(node).startswith(WITH_STATE) for node in nodes)
+    )
 
 
 def too_short(
@@ -56,20 +52,26 @@ def too_short(
     return [(name, needed_us) for name, given in wanted if given // MICROSECOND < needed_us]
 
 
-def _session_us(text: str) -> int:
-    words = text.split()
-    pairs = zip(words[::2], words[1::2], strict=False)
-    return sum(int(count) * _UNITS.get(unit.rstrip("s"), 0) for count, unit in pairs)
+def _length_us(expression: Java) -> int:
+    """Return the time that an expression is about, 0 for most."""
+    match kind_of(expression):
+        case "PreciseTimestampConversion" if kind_of(expression.child()) == "Add":
+            # A window's end: its start and so much.
+            length = expression.child().right()
+            return int(length.value()) if kind_of(length) == "Literal" else 0
+        case "Literal" | "Cast" if "interval" in expression.dataType().typeName():
+            return _interval_us(expression) if expression.foldable() else 0
+        case _:
+            return 0
 
 
-def _interval_us(text: str, unit: str, to: str) -> int:
-    first = unit.lower()
-    if not to:
-        return round(float(text) * _UNITS.get(first, 0))
-    units = _FIELDS[_FIELDS.index(first) :] if first in _FIELDS else ()
-    return round(
-        sum(
-            float(part) * _UNITS[one]
-            for part, one in zip(re.split(r"[ :]", text), units, strict=False)
-        )
-    )
+def _interval_us(expression: Java) -> int:
+    value = expression.eval(None)
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        is_months = "month" in expression.dataType().typeName()
+        return abs(value) * (MONTH_US if is_months else 1)
+    days, months = value.extractAsPeriod().getDays(), value.extractAsPeriod().toTotalMonths()
+    below_us = value.extractAsDuration().toMillis() * 1000
+    return int(abs(months) * MONTH_US + abs(days) * DAY_US + abs(below_us))

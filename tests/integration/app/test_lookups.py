@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.narrowing import used_by
+from backfill.narrowing import query_of
 from headrace.contract import INGESTION_TS
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal, UsageError
@@ -157,9 +157,9 @@ def test_a_lookup_of_one_state_may_be_collected_while_a_replay_is_built(
     stage.land()
     stage.lookups["titles"]["as_of"] = "today"
     app = stage.app(transform={"python": f"{module}:build"})
-    (used,) = used_by(app, workspace, stage.spark, INGESTION_TS).values()
+    (used,) = query_of(app, workspace, stage.spark, INGESTION_TS).uses.values()
     assert list(map(str, used.conditions)) == ["id = 1"]
     stage.lookups["titles"]["as_of"] = "replayed"
     app = stage.app(transform={"python": f"{module}:build"})
     with pytest.raises(Terminal, match="lookup titles was read outside of a batch"):
-        used_by(app, workspace, stage.spark, INGESTION_TS)
+        query_of(app, workspace, stage.spark, INGESTION_TS)

@@ -10,7 +10,7 @@ import pytest
 
 from backfill.app_replay import AppRun, replay_app
 from backfill.filtering import mask
-from backfill.narrowing import conditions_of, narrowed, used_by
+from backfill.narrowing import conditions_of, narrowed, query_of
 from backfill.period import parse_period
 from backfill.plan_report import as_json, as_text
 from backfill.request import Request, new_run_id, plan_of
@@ -89,7 +89,7 @@ class Narrow:
 
     def used(self, transform: str, more: str = "") -> Used:
         app = self.app(transform, more)
-        return used_by(app, self.workspace, self.spark, INGESTION_TS)[self.table]
+        return query_of(app, self.workspace, self.spark, INGESTION_TS).uses[self.table]
 
     @property
     def request(self) -> Request:
@@ -181,7 +181,7 @@ def test_columns_that_one_of_two_sources_declares_narrow_nothing_by_themselves(
 
 def test_a_plan_says_what_is_not_read(narrow: Narrow) -> None:
     app = narrow.app('{sql: "SELECT id FROM again WHERE id >= 60"}')
-    uses = used_by(app, narrow.workspace, narrow.spark, INGESTION_TS)
+    uses = query_of(app, narrow.workspace, narrow.spark, INGESTION_TS).uses
     plan = plan_of(narrow.workspace, narrow.request, conditions_of(uses))
     parts = list(narrowed(plan, narrow.workspace, uses))
     text, machine = as_text(plan, {}, parts), as_json(plan, {}, parts)
