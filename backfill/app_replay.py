@@ -122,8 +122,8 @@ def _plan(run: AppRun, request: Request | None, state: RunState, spark: SparkSes
     state.refuse_existing()
     query = query_of(run.app, run.workspace, spark, request.time_column)
     for one in query.differences:
-        if one.kind in {"own_watermark", "own_source"}:
-            log.warning("the replay differs from live", where=one.where, why=one.what_to_do)
+        if one.kind == "own_source":
+            log.warning("this is not replayed", stream=one.where, why=one.what_to_do)
     marks = watermarks_of(run.app, tables_of(run.app))
     plan = plan_to_run(run.workspace, request, conditions_of(query.uses), marks)
     require_known(plan)
@@ -172,7 +172,7 @@ def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
         refuse_changed(run.run_id, record.used, AppUsed.of(app, run.workspace.root))
     require_staging(spark, record, committed(checkpoint).steps)
     unread = _read_no_more(result, plan, state, stage.finished)
-    own = own_watermarks(result, plan, app)
+    own = own_watermarks(result, marked.values(), app)
     if stage.is_end and committed(checkpoint).steps < stage.until and not (own and not plan.closes):
         _move_the_watermark(plan, state)
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from pyspark.sql import functions
 
 from backfill.closing import END_MS
-from backfill.plan_report import duration
+from backfill.live_differences import own_watermarks_in
 from backfill.stages import stages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -46,26 +46,14 @@ def without_last_row(frame: DataFrame, watermark: PlannedWatermark) -> DataFrame
     return seen.where(functions.col(f"`{watermark.column}`") < end)
 
 
-def own_watermarks(result: DataFrame, plan: Plan, app: LoadedApp) -> bool:
-    """Whether a transform sets a watermark itself. That is as narrow as live, and said once."""
-    planned = {(one.delay_us + (one.widened_by_us or 0)) // 1000 for one in plan.watermarks}
-    session: Any = result.sparkSession
-    logical = session._jvm.org.apache.spark.sql.catalyst.plans.logical  # noqa: SLF001 - the plan has no public name in Python
-    found = _delays_ms(result._jdf.queryExecution().analyzed(), logical)  # noqa: SLF001 - as above
-    own = sorted(set(found) - planned)
-    for delay_ms in own:
+def own_watermarks(result: DataFrame, sources: Iterable[DataFrame], app: LoadedApp) -> bool:
+    """Whether a transform sets a watermark itself. That is as narrow as live, and said here."""
+    own = own_watermarks_in(result, sources)
+    for where in own:
         log.warning(
             "the transform sets a watermark of its own, which a replay does not widen: records that"
             " were in time may be dropped; name it in the application's file instead",
             app=app.config.name,
-            delay=duration(delay_ms * 1000),
+            where=where,
         )
     return bool(own)
-
-
-def _delays_ms(node: Any, logical: Any) -> Iterator[int]:  # noqa: ANN401 - of the JVM
-    if node.getClass().getSimpleName() == "EventTimeWatermark":
-        yield int(logical.EventTimeWatermark.getDelayMs(node.delay()))
-    children = node.children().iterator()
-    while children.hasNext():
-        yield from _delays_ms(children.next(), logical)
