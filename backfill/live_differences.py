@@ -48,8 +48,7 @@ WHAT_TO_DO: Final[dict[Kind, str]] = {
     "deduplication_from_the_start": "a first one from before the period is not known: read it with"
     " --warmup",
     "join": "a partner that came after live had let go of a row is found here",
-    "outer_join": "a row without partner comes later than live, and fewer do: --cooldown for those"
-    " at the end",
+    "outer_join": "fewer rows stay without partner, since live let go of theirs earlier",
     "sessions": "a record that live dropped as late may join two sessions into one",
     "timers": "timers of event time run later against the records: let what they emit depend on"
     " event times alone",
@@ -69,8 +68,8 @@ WHAT_TO_DO: Final[dict[Kind, str]] = {
     " of a change may be joined with its other state",
     "order_any": "nothing bounds how far records are out of order: --order bounded keeps less state"
     " and is closer to live",
-    "open_at_the_end": "what no later record closes is not emitted: --cooldown, or --open-windows"
-    " close",
+    "open_at_the_end": "what records after the period close live stays open here: --cooldown, or"
+    " --open-windows close",
 }
 WITH_STATE: Final = ("TransformWithState", "FlatMapGroups")
 BY_ARRIVAL: Final = frozenset(
