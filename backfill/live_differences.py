@@ -187,7 +187,10 @@ def _of_join(node: Java) -> Iterator[tuple[Kind, str]]:
 
 def _of_function_with_state(node: Java, kind: str) -> Iterator[tuple[Kind, str]]:
     times = node.timeMode() if kind.startswith("TransformWithState") else node.timeout()
-    where = f"{kind} by {_listed(node.groupingAttributes())}"
+    # Where it is in Python, the columns of the key are the first ones.
+    is_in_python = kind == "TransformWithStateInPySpark"
+    keys = node.leftAttributes() if is_in_python else node.groupingAttributes()
+    where = f"{kind} by {_listed(keys)}"
     if "ProcessingTime" in kind_of(times):
         yield "processing_time", where
     elif "EventTime" in kind_of(times):

@@ -97,7 +97,7 @@ QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], set[str]]] = {
     "rand": (lambda e: e.where(F.rand() < 0.5), {"random"}),
     "uuid": (lambda e: e.selectExpr("uuid()", "id"), {"random"}),
     "udf": (
-        lambda e: e.select(F.udf(str, "string").asNondeterministic()("id")),
+        lambda e: e.select(F.udf(lambda number: f"{number}", "string").asNondeterministic()("id")),
         {"random"},
     ),
     "limit": (lambda e: e.limit(3), {"limit"}),
