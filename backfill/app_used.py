@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.application.functions import modules_of
-from headrace.application.select import of_the_past
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +38,9 @@ class AppUsed:
     @classmethod
     def of(cls, app: LoadedApp, root: Path) -> AppUsed:
         """Return what is run; of its modules those that this process has imported."""
+        # The processes that plan a replay's batches read what was kept, and do without pydantic.
+        from headrace.application.select import of_the_past  # noqa: PLC0415 - as said
+
         config, transform = app.config, app.config.transform
         past = {name: source.model_dump_json() for name, source in of_the_past(config).items()}
         marks = {name: one.model_dump_json() for name, one in config.watermarks.items()}
