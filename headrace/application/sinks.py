@@ -90,6 +90,6 @@ def _to_kafka(
     records = batch.select(
         encode_key(sink.key).alias("key"), encode_value(batch.columns, sink.format).alias("value")
     )
-    writer = records.write.format("kafka").options(**options)
+    writer = records.write.format("kafka").mode("append").options(**options)
     writer.option("kafka.acks", "all").option("topic", sink.topic).save()
     computed()

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from backfill.period import parse_period
 from headrace.application.emitted import within
 from headrace.application.sinks import start
-from headrace.config.app_sinks import IcebergSink, JsonlSink
+from headrace.config.app_sinks import IcebergSink, JsonlSink, TopicOfResults
 from headrace.errors import Terminal
 from headrace.signals import Drain
 from headrace.streaming import finish
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from headrace.config.app_sinks import AppSink
     from headrace.config.workspace import Workspace
+    from tests.integration.pipelines import Pipelines
 
 SCHEMA = "user string, at timestamp, version int, events int"
 
@@ -182,3 +183,19 @@ def test_a_session_that_began_before_the_period_is_left_out_whole(spark: SparkSe
     assert within(result, "started", later_us, day.end_us_exclusive).collect() == []
     (whole,) = within(result, "started", day.start_us, day.end_us_exclusive).collect()
     assert whole["count"] == 4
+
+
+def test_a_topic_gets_each_row_at_least_once_under_its_key(
+    spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic = unique("results")
+    sink = TopicOfResults(type="kafka", cluster="consumer", topic=topic, format="json", key="user")
+    query = Query(spark, pipelines.workspace, tmp_path, sink)
+    query.put(("a", 1, 1), ("b", 1, 2))
+    query.put(("a", 2, 3))
+    query.forget_the_last_end()
+    query.run()
+    seen = Counter(
+        (one.key, json.loads(one.value or b"")["events"]) for one in pipelines.seen(topic)
+    )
+    assert seen == {(b"a", 1): 1, (b"b", 2): 1, (b"a", 3): 2}
