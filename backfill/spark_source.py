@@ -6,6 +6,7 @@ where a query is, is Spark's own log of offsets, so a restart goes on exactly th
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ class ReplaySource(DataSource):
             raise UsageError(
                 f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
             )
-        more = ("columns", "rate_limit", "readers", "ahead", "until", "finished")
+        more = ("columns", "rate_limit", "readers", "ahead", "until", "finished", "lets_go")
         names = (*REQUIRED, *more)
         return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
@@ -118,6 +119,7 @@ class StepReader(DataSourceStreamReader):
         self._begun = 0
         self._pace: StepPace | None = None
         self._claim: Claim | None = None
+        self._is_released = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the beginning of the plan."""
@@ -134,6 +136,8 @@ class StepReader(DataSourceStreamReader):
         until = int(self._options.get("until", len(steps)))
         if begun < until:
             self._wait_for(steps[begun])
+        elif begun == len(steps):
+            self._let_go()
         return {"step": max(begun, min(begun + 1, until))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -188,7 +192,28 @@ class StepReader(DataSourceStreamReader):
             "_begun": self._begun,
             "_pace": None,
             "_claim": None,
+            "_is_released": self._is_released,
         }
+
+    def _let_go(self) -> None:
+        """Remove the tag once all is processed, where nobody else does.
+
+        Spark asks for what comes after a batch when that is committed. It would commit the last
+        batch to its source only with the next, and there is none.
+        """
+        if self._is_released or not self._options.get("lets_go"):
+            return
+        self._is_released = True
+        # The processes that plan batches start sooner without pydantic.
+        from backfill import tags  # noqa: PLC0415 - as said
+        from headrace.config.load import load_workspace  # noqa: PLC0415 - as above
+        from headrace.iceberg.catalog import load_table  # noqa: PLC0415 - as above
+
+        # The tag only keeps files too long; another start tries again.
+        with contextlib.suppress(Exception):
+            plan = Path(self._options["plan"])
+            workspace = load_workspace(Path(self._options["workspace"]))
+            tags.release(load_table(workspace, self._options["table"]), plan.parent.name)
 
     def _loaded(self) -> Plan:
         if self._plan is None:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
+from backfill import tags
 from backfill.period import parse_period
+from backfill.plan import read_plan
 from backfill.reading import read_step
-from backfill.request import Request, plan_to_run, sources_of, state_of
+from backfill.request import Request, new_run_id, plan_to_run, sources_of, state_of
 from headrace.config.load import load_workspace
 from headrace.config.units import parse_duration
 from headrace.contract import INGESTION_TS
+from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from headrace.records.ahead import Ahead
 
 MICROSECOND = timedelta(microseconds=1)
+A_WALK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +95,19 @@ class Replay:
     def steps(self, columns: Sequence[str] = ()) -> Iterator[ReplayStep]:
         """Walk the plan from its beginning, without Spark.
 
-        Beside the columns come always `__metadata__` and the one that the replay goes by.
+        Beside the columns come always `__metadata__` and the one that the replay goes by. The
+        snapshots are held by a tag until the walk ends; of one that is killed, for a week.
         """
         sources = sources_of(self.workspace, self.plan, columns)
-        for step in self.plan.steps:
-            yield ReplayStep(step, sources)
+        name = new_run_id().replace("replay", "walk")
+        for source in sources.values():
+            tags.hold(source, name, at_most=A_WALK)
+        try:
+            for step in self.plan.steps:
+                yield ReplayStep(step, sources)
+        finally:
+            for source in sources.values():
+                tags.release(source.table, name)
 
     def read_no_more_than(self, result: DataFrame, run_id: str) -> None:
         """Read no more columns than a result over this run's streams uses, as Spark plans it.
@@ -107,7 +119,35 @@ class Replay:
 
         state_of(self.workspace, run_id).keep_reads(columns_used(used_of(result)))
 
-    def streams(  # noqa: PLR0913 - what a query may need to know of its tables
+    def release(self, run_id: str) -> None:
+        """Let go of the snapshots of a run that does not go on: expiry may take their files."""
+        for source in self.plan.sources:
+            tags.release(load_table(self.workspace, source.name), run_id)
+
+    def streams(
+        self,
+        spark: SparkSession,
+        run_id: str,
+        *,
+        columns: Mapping[str, Sequence[str]] | None = None,
+        rate: Rate | Literal["auto"] | None = None,
+        ahead: Mapping[str, Ahead] | None = None,
+    ) -> dict[str, DataFrame]:
+        """Return a streaming DataFrame for each table, aligned step by step.
+
+        The plan is kept under the run's name. A later call with that name goes by the plan that
+        is kept, so that a query restarted from its checkpoint reads on exactly where it was. The
+        snapshots are held by a tag, which the query lets go of when it is through with a table;
+        `release` does it for a run that is given up. `columns` says for a table which of its
+        columns to read, `rate` how fast all of them together may go, `ahead` how far one of them
+        may be ahead of the record's arrival.
+        """
+        self.plan = read_plan(state_of(self.workspace, run_id).keep(self.plan))
+        for source in sources_of(self.workspace, self.plan).values():
+            tags.hold(source, run_id)
+        return self.opened(spark, run_id, columns=columns, rate=rate, ahead=ahead, lets_go=True)
+
+    def opened(  # noqa: PLR0913 - what a query may need to know of its tables
         self,
         spark: SparkSession,
         run_id: str,
@@ -117,15 +157,13 @@ class Replay:
         ahead: Mapping[str, Ahead] | None = None,
         until: int | None = None,
         finished: Mapping[str, Sequence[str]] | None = None,
+        lets_go: bool = False,
     ) -> dict[str, DataFrame]:
-        """Return a streaming DataFrame for each table, aligned step by step.
+        """Return the same for a run whose snapshots are held by whoever began it.
 
-        The plan is kept under the run's name. A later call with that name goes by the plan that
-        is kept, so that a query restarted from its checkpoint reads on exactly where it was.
-        `columns` says for a table which of its columns to read, `rate` how fast all of them
-        together may go, `ahead` how far one of them may be ahead of the record's arrival, `until`
-        before which step to end. A table that has `finished` has no rows any more; those columns of
-        it are at the end of all time, in a row of each batch that is to be filtered out.
+        `until` says before which step to end, `lets_go` that the query removes the tags. A table
+        that has `finished` has no rows any more; those columns of it are at the end of all time, in
+        a row of each batch that is to be filtered out.
         """
         # A walk needs no Spark.
         from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415
@@ -144,6 +182,8 @@ class Replay:
             options["rate_limit"] = str(rate)
         if until is not None:
             options["until"] = str(until)
+        if lets_go:
+            options["lets_go"] = "true"
         named, bounds, gone = columns or {}, ahead or {}, finished or {}
         chosen = {
             source.name: {

@@ -8,6 +8,8 @@ spark = start_session(load_workspace(), "notebook")
 live = open_source(spark, "apps/rmi.yaml", "impressions")
 past = open_source(spark, "apps/rmi.yaml", "impressions", select="backfill-impressions",
 period=("2026-03-01", "2026-03-02"), run_id="try-1")
+
+Sources that are opened over the past with the same `run_id` are aligned, as in a replay.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from backfill.request import Request, new_run_id, plan_to_run, state_of
 from backfill.streams import MICROSECOND, Replay
 from backfill.watermarks import require_known, watermarks_of
 from headrace.application.live import live_stream
-from headrace.application.select import names_for_the_transform, selected
+from headrace.application.select import names_for_the_transform, selected, tables_behind
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app import IcebergSource
 from headrace.config.load import load_app, load_workspace, nearest_workspace
@@ -28,11 +30,9 @@ from headrace.config.problems import did_you_mean
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.widening import Watermark
+    from backfill.period import Period
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
 
@@ -52,8 +52,9 @@ def open_source(  # noqa: PLR0913 - which source, and how much of it
     `config` is the application's file; what it computes and where that goes is not looked at.
     `source` may be left out where the file has but one. `select` reads another candidate than the
     file selects. A table is read over a `period` (start, and end exclusive): the query that is
-    started again from its checkpoint names the same `run_id`. Topics are read on and on, or with
-    `once` to where they end now.
+    started again from its checkpoint names the same `run_id`, and so do all its sources, which then
+    come aligned, step by step. The tables' snapshots are held by a tag until the query is through
+    with them. Topics are read on and on, or with `once` to where they end now.
     """
     path = Path(config).absolute()
     workspace = load_workspace(nearest_workspace(path.parent))
@@ -70,38 +71,62 @@ def open_source(  # noqa: PLR0913 - which source, and how much of it
             f"{name} is the table {concrete.identifier}, which is read over a period",
             'period=("2026-03-01", "2026-03-02")',
         )
-    marks = watermarks_of(app, {name: concrete.identifier})
-    replay = _planned(workspace, concrete, period, marks)
+    run = run_id or _only_of(app, name)
+    replay = _planned(app, workspace, name, concrete, parse_period(*period), run)
     table, bound = concrete.identifier, bound_ahead(app, name)
-    run_id = run_id or new_run_id()
     frame = replay.streams(
         spark,
-        run_id,
+        run,
         columns={table: concrete.columns},
         ahead={} if bound is None else {table: bound},
     )[table]
-    # A run goes by the plan that it was begun with.
-    begun = state_of(workspace, run_id).plan()
-    return with_watermarks(app, {name: frame}, begun.widening())[name]
+    return with_watermarks(app, {name: frame}, replay.plan.widening())[name]
 
 
-def _planned(
+def _only_of(app: LoadedApp, name: str) -> str:
+    """Name a run of a source that is the only one with a past."""
+    others = [one for one in tables_behind(app.config) if one != name]
+    if others:
+        raise UsageError(
+            f"{app.config.name} reads {', '.join(others)} beside {name}",
+            'name the run that they are opened for, so that they come aligned: run_id="try-1"',
+        )
+    return new_run_id()
+
+
+def _planned(  # noqa: PLR0913, PLR0917 - a run of a program's own is made of these
+    app: LoadedApp,
     workspace: Workspace,
+    name: str,
     table: IcebergSource,
-    period: tuple[str, str],
-    watermarks: Sequence[Watermark],
+    period: Period,
+    run_id: str,
 ) -> Replay:
-    threshold_us = table.max_misalignment_threshold // MICROSECOND
-    request = Request(
-        (table.identifier,),
-        parse_period(*period),
-        (),
-        "bounded",
-        threshold_us,
-        null_times={table.identifier: table.null_times},
-    )
-    plan = plan_to_run(workspace, request, watermarks=watermarks)
-    require_known(plan)
+    """Return the run's one plan over the tables of all sources, made when the first is opened."""
+    state = state_of(workspace, run_id)
+    if not state.exists:
+        sources = {**tables_behind(app.config), name: table}
+        threshold = min(one.max_misalignment_threshold for one in sources.values())
+        names = {key: one.identifier for key, one in sources.items()}
+        tables = tuple(dict.fromkeys(names.values()))
+        request = Request(
+            tables,
+            period,
+            (),
+            "bounded",
+            threshold // MICROSECOND,
+            null_times={one.identifier: one.null_times for one in sources.values()},
+        )
+        plan = plan_to_run(workspace, request, watermarks=watermarks_of(app, names))
+        require_known(plan)
+        return Replay.by(workspace, plan)
+    plan = state.plan()
+    if plan.period != period or table.identifier not in {one.name for one in plan.sources}:
+        begun = ", ".join(one.name for one in plan.sources)
+        raise UsageError(
+            f"run {run_id} was begun over {plan.period} of {begun}",
+            "open all sources of a query over one period; another query has another run_id",
+        )
     return Replay.by(workspace, plan)
 
 

@@ -49,13 +49,19 @@ def selected(app: App, choices: Mapping[str, str]) -> dict[str, Concrete]:
 
 def of_the_past(app: App) -> dict[str, IcebergSource]:
     """Return for each source the table that it can be replayed from."""
-    found = {name: _table(app, name) for name in names_for_the_transform(app)}
-    missing = [name for name, table in found.items() if table is None]
+    found = tables_behind(app)
+    missing = [name for name in names_for_the_transform(app) if name not in found]
     if missing:
         raise UsageError(
             f"{app.name} cannot be replayed: {', '.join(missing)} has no candidate of type iceberg",
             "make it dynamic, with the table that the lake writer fills among its candidates",
         )
+    return found
+
+
+def tables_behind(app: App) -> dict[str, IcebergSource]:
+    """Return the table of each source that can be replayed; the others have none."""
+    found = {name: _table(app, name) for name in names_for_the_transform(app)}
     return {name: table for name, table in found.items() if table is not None}
 
 

@@ -12,9 +12,11 @@ import pytest
 from backfill.app_replay import AppRun, replay_app
 from backfill.asked import smallest_threshold, tables_of
 from backfill.period import parse_period
-from backfill.request import Request, new_run_id
+from backfill.request import Request, new_run_id, state_of
+from backfill.streams import Replay
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
+from headrace.iceberg.catalog import load_table
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
 from stream_app.sources import open_source
@@ -256,6 +258,31 @@ def test_a_program_of_its_own_opens_the_same_sources(stage: Stage) -> None:
         open_source(stage.spark, app.path, select="past")
     with pytest.raises(UsageError, match="it has no source event"):
         open_source(stage.spark, app.path, "event")
+
+
+def test_sources_that_are_opened_for_one_run_are_aligned(stage: Stage) -> None:
+    table, period = f"lake.tv.{stage.name}", ("2020-01-01", "2100-01-01")
+    stage.spark.sql(f"CREATE TABLE {table}_more USING iceberg AS SELECT * FROM {table}")
+    past = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": stage.name}
+    narrow = {"max_misalignment_threshold": "1min"}
+    sources = {"events": past, "more": {**past, **narrow, "table": f"{stage.name}_more"}}
+    path = stage.app({"sql": BY_MINUTE}, sources=sources).path
+    with pytest.raises(UsageError, match=f"{stage.name} reads more beside events"):
+        open_source(stage.spark, path, "events", period=period)
+    run_id = f"run-{stage.name}"
+    for name in ("events", "more"):
+        assert open_source(stage.spark, path, name, period=period, run_id=run_id).isStreaming
+    plan = state_of(stage.workspace, run_id).plan()
+    # One plan for both, by the smaller threshold; both are held while it is gone by.
+    assert [one.name for one in plan.sources] == [table, f"{table}_more"]
+    assert plan.threshold_us == 60_000_000
+    for one in plan.sources:
+        refs = load_table(stage.workspace, one.name).metadata.refs
+        assert refs[f"headrace-replay-{run_id}"].snapshot_id == one.snapshot_id
+    with pytest.raises(UsageError, match=f"run {run_id} was begun over"):
+        open_source(stage.spark, path, "more", period=("2020-01-01", "2099-01-01"), run_id=run_id)
+    Replay.by(stage.workspace, plan).release(run_id)
+    assert set(load_table(stage.workspace, table).metadata.refs) == {"main"}
 
 
 UDFS = """

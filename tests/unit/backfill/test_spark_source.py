@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.period import Period
+from backfill import tags
+from backfill.period import Period, parse_period
 from backfill.plan import Plan
 from backfill.planner import Step
+from backfill.request import Request, plan_of, sources_of, state_of
 from backfill.spark_source import Share, StepReader
 from backfill.units import OffsetRange, Unit
+from headrace.config.load import load_workspace
+from headrace.iceberg.catalog import load_table, open_catalog
 from headrace.spark import cores
+from tests.integration.backfill.lake_tables import Stored, make_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +55,33 @@ def test_a_kafka_partition_is_given_to_one_reader_whole(readers: int, tmp_path: 
 
 def test_unless_told_there_is_one_reader_for_each_core_here(tmp_path: Path) -> None:
     assert len(shares(tmp_path, Step(0, 0, UNITS))) == min(cores(), len(UNITS))
+
+
+@pytest.mark.parametrize("lets_go", [True, False])
+def test_the_snapshot_is_let_go_when_the_last_step_is_behind(
+    tmp_path: Path,
+    lets_go: bool,
+) -> None:
+    (tmp_path / "headrace.yaml").write_text(
+        'clusters: {c: {bootstrap_servers: "127.0.0.1:1"}}\n'
+        'catalogs: {lake: {type: sql, uri: "sqlite:///catalog.db", warehouse: warehouse}}\n'
+    )
+    workspace = load_workspace(tmp_path)
+    catalog = open_catalog(workspace.catalog("lake"))
+    table = make_table(catalog, "held", [[Stored(0, n, n * 60.0)] for n in range(3)])
+    tables, day = (table,), parse_period("2026-03-01", "2026-03-02")
+    plan = plan_of(workspace, Request(tables, day, (), "bounded", 1_000_000))
+    path = state_of(workspace, "run").keep(plan)
+    for source in sources_of(workspace, plan).values():
+        tags.hold(source, "run")
+    options = {"workspace": str(tmp_path), "plan": str(path), "table": table, "readers": "1"}
+    reader = StepReader({**options, "lets_go": "true"} if lets_go else options)
+    at = reader.initialOffset()
+    for _ in plan.steps:
+        # As Spark asks: where it goes to, then what lies before that, then where it goes from there.
+        end = reader.latestOffset()
+        reader.partitions(at, end)
+        at = end
+        assert "headrace-replay-run" in load_table(workspace, table).metadata.refs
+    assert reader.latestOffset() == at == {"step": 3}
+    assert ("headrace-replay-run" in load_table(workspace, table).metadata.refs) is not lets_go
