@@ -42,7 +42,8 @@ def compared_tables(
     with session(workspace, "backfill-compare") as spark:
         frames = [(name, spark.table(spark_name(name))) for name in (left, right)]
         if app is not None and wish.period is not None:
-            late = late_records(spark, app, wish.period, wish.key)
+            names = [one for one in wish.key if one != wish.time_column]
+            late = late_records(spark, app, wish.period, names)
             wish = replace(wish, late=late)
         return compare(frames[0], frames[1], wish)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+import structlog
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from backfill.results.reach import MICROSECOND
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 # A watermark moves between batches: what came within a minute is taken for one batch.
 BATCH_US: Final = 60_000_000
+# What a replay of the period may have read before its start and behind its end. What arrived later
+# than that, it has not seen either, and it explains nothing.
+AROUND_US: Final = 86_400_000_000
 LATE_US: Final = "late_us"
+log = structlog.get_logger(__name__)
 
 
 def late_records(
@@ -30,7 +35,9 @@ def late_records(
 ) -> DataFrame | None:
     """Return the times of records that a live run may have dropped, and what they share of a key.
 
-    None where the application has no watermark.
+    A column of the key that their table does not have is null, any other a struct of its value. A
+    table that has none of them cannot say which row a record belongs to, and is left out. None
+    where nothing can be told.
     """
     found: DataFrame | None = None
     for name, source in of_the_past(app.config).items():
@@ -38,12 +45,24 @@ def late_records(
         if watermark is None:
             continue
         table = spark.table(spark_name(source.identifier))
+        if not set(key) & set(table.columns):
+            log.warning(
+                "late records of this table cannot be told apart by the key: they explain nothing",
+                table=source.identifier,
+                key=",".join(key),
+            )
+            continue
         time_us = F.unix_micros(F.col(watermark.column))
-        shared = [F.col(quoted(one)) if one in table.columns else _nothing(one) for one in key]
-        rows = table.select(
+        shared = [_shared(one) if one in table.columns else _nothing() for one in key]
+        arrived = F.col(INGESTION_TS)
+        near = table.where(
+            (arrived >= F.timestamp_micros(F.lit(period.start_us - AROUND_US)))
+            & (arrived < F.timestamp_micros(F.lit(period.end_us_exclusive + AROUND_US)))
+        )
+        rows = near.select(
             time_us.alias(LATE_US),
             F.floor(F.unix_micros(F.col(INGESTION_TS)) / BATCH_US).alias("batch"),
-            *(column.cast("string").alias(one) for column, one in zip(shared, key, strict=True)),
+            *(column.alias(one) for column, one in zip(shared, key, strict=True)),
         )
         late = _late(rows, watermark.delay // MICROSECOND, period)
         found = late if found is None else found.unionByName(late)
@@ -79,9 +98,13 @@ def explained_by(
     )
     for one in key:
         value = F.col(f"key.{quoted(one)}").cast("string")
-        condition &= spread[one].isNull() | (spread[one] == value)
+        condition &= spread[one].isNull() | spread[one]["value"].eqNullSafe(value)
     return own.join(spread, condition, "left_semi").select("key")
 
 
-def _nothing(name: str) -> Column:
-    return F.lit(None).cast("string").alias(name)
+def _shared(name: str) -> Column:
+    return F.struct(F.col(quoted(name)).cast("string").alias("value"))
+
+
+def _nothing() -> Column:
+    return F.lit(None).cast("struct<value: string>")

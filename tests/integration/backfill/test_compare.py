@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -122,8 +123,12 @@ def test_what_came_after_the_watermark_explains_a_mismatch(
     source = f"lake.compared.{name}"
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.compared")
     # An event a minute, on its way for a second; one of minute 20 comes in minute 50.
-    rows = [("u", at(n), at(n) + timedelta(seconds=1)) for n in range(60)]
+    rows: list[tuple[str | None, datetime, datetime]] = [
+        ("u", at(n), at(n) + timedelta(seconds=1)) for n in range(60)
+    ]
     rows.append(("slow", at(20), at(50)))
+    # No replay of the day has read what came two days later; of whom this is, nobody knows.
+    rows += [("slower", at(30), at(3 * 24 * 60)), (None, at(22), at(51))]
     frame = spark.createDataFrame(rows, "user string, event_ts timestamp, arrived timestamp")
     struct = "named_struct('kafka_ingestion_ts', arrived) AS __metadata__"
     frame.selectExpr("user", "event_ts", struct).writeTo(source).create()
@@ -142,9 +147,13 @@ def test_what_came_after_the_watermark_explains_a_mismatch(
     app, period = load_app(path, pipelines.workspace), parse_period("2026-03-01", "2026-03-02")
     late = late_records(spark, app, period, KEY.key)
     assert late is not None
-    assert [(row["late_us"], row["user"]) for row in late.collect()] == [
-        (period.start_us + 20 * 60_000_000, "slow")
+    assert sorted((row["late_us"], str(row["user"]["value"])) for row in late.collect()) == [
+        (period.start_us + 20 * 60_000_000, "slow"),
+        (period.start_us + 22 * 60_000_000, "None"),
     ]
+    # Iceberg is told of which time it is to read.
+    scan = late._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001 - Python has no name for it
+    assert re.search(r"filters=[^\n]*kafka_ingestion_ts >=[^\n]*kafka_ingestion_ts <", scan), scan
     same: list[Row] = [("u", at(600), 1, None)]
     left = [*same, ("slow", at(21), 1, None), ("other", at(20), 1, None)]
     right = [*same, ("slow", at(21), 2, None), ("slow", at(400), 2, None)]
@@ -154,3 +163,5 @@ def test_what_came_after_the_watermark_explains_a_mismatch(
         Kind.MISSING: 1,
         Kind.EXTRA: 1,
     }
+    # By a key of which the records say nothing, none of them explains the rows nearby.
+    assert late_records(spark, app, period, ("at",)) is None
