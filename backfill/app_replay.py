@@ -13,9 +13,16 @@ from backfill.app_used import AppUsed, refuse_changed
 from backfill.asked import bounds_of, tables_of
 from backfill.certificate import Certificate, LookupUsed
 from backfill.closing import let_all_windows_end, move_to_live
-from backfill.emission import emitted, record_of_app, refuse_published, require_staging, sink_of
+from backfill.emission import (
+    emitted,
+    record_of_app,
+    refuse_published,
+    require_staging,
+    sink_of,
+    with_reach,
+)
 from backfill.lookups.frames import lookups_of_a_replay
-from backfill.lookups.held import hold_lookups, release_lookups
+from backfill.lookups.held import hold_lookups
 from backfill.measured import totals
 from backfill.narrowing import columns_used, conditions_of, declared_of, query_of
 from backfill.query_log import committed
@@ -97,12 +104,11 @@ def replay_app(
         certificate = certificate_of(run, plan, state, late, unread)
         if certificate.complete:
             state.keep_certificate(certificate.to_json())
+            # All is read. A publication may be refused, and is done again later.
+            tags.release_all(run.workspace, state, run.run_id)
             record = state.record()
             if record is not None and record.publish and not certificate.differences():
                 publish(spark, run.workspace, run.run_id, record)
-            for source in sources.values():
-                tags.release(source.table, run.run_id)
-            release_lookups(run.workspace, plan.lookups, run.run_id)
         return certificate
 
 
@@ -145,7 +151,7 @@ def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
     run: AppRun, plan: Plan, spark: SparkSession, state: RunState, stage: Stage, late: LateRows
 ) -> tuple[StreamingQuery, set[str]]:
     app, tables = run.app, tables_of(run.app)
-    streams = Replay.by(run.workspace, plan).streams(
+    streams = Replay.by(run.workspace, plan).opened(
         spark,
         run.run_id,
         columns=declared_of(app),
@@ -175,6 +181,8 @@ def _started(  # noqa: PLR0913, PLR0917 - a query is started with these
     own = own_watermarks(result, marked.values(), app)
     if stage.is_end and committed(checkpoint).steps < stage.until and not (own and not plan.closes):
         _move_the_watermark(plan, state)
+    if record is not None:
+        state.keep_record(with_reach(result, app, record))
     kept, sink = emitted(result, app, record, plan), sink_of(app, run.run_id, record)
     query = start(kept, sink, run.workspace, run.run_id, checkpoint, once=False, late=late)
     return query, unread

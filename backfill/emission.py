@@ -68,6 +68,14 @@ def emitted(result: DataFrame, app: LoadedApp, record: RunRecord | None, plan: P
     return within(result, sink.time_column, period.start_us, period.end_us_exclusive)
 
 
+def with_reach(result: DataFrame, app: LoadedApp, record: RunRecord) -> RunRecord:
+    """Return the record with how far a live run has to be, so that none of the period is open there."""
+    if record.emitted is None or not app.config.watermarks:
+        return record
+    reach_us = reach_of(result).longest_us
+    return replace(record, through_us=record.emitted.end_us_exclusive + reach_us)
+
+
 def refuse_published(state: RunState, record: RunRecord) -> None:
     """Refuse to go on with a run that is through: what it staged may be in the table already."""
     if record.staged is not None and state.certificate.exists():

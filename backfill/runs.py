@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from backfill import tags
 from backfill.jsonl import JsonlFolder
-from backfill.plan import read_head
 from backfill.query_log import committed
 from backfill.request import state_of
 from backfill.state import RunState
-from headrace.errors import HeadraceError, UsageError
-from headrace.iceberg.catalog import load_table
+from headrace.errors import UsageError
 from headrace.iceberg.result_tables import drop_table
 from headrace.locks import AlreadyHeld, hold
 
@@ -89,9 +87,7 @@ def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancell
         )
     # An open lock file survives the removal of its folder.
     with hold(state.lock, f"replay {run_id}", "stop it first: Ctrl-C, or SIGTERM to its process"):
-        lookups = (one.table for one in read_head(state.plan_file).lookups) if state.exists else ()
-        tagged = dict.fromkeys((*record.tables, *lookups))
-        removed = [table for table in tagged if _untagged(workspace, table, run_id)]
+        removed = tags.release_all(workspace, state, run_id)
         if delete_output and record.staged is not None:
             place = record.staged
             drop_table(workspace, place)
@@ -148,14 +144,6 @@ def _stage(state: RunState) -> Stage:
             return "stopped"
     except AlreadyHeld:
         return "running"
-
-
-def _untagged(workspace: Workspace, table: str, run_id: str) -> bool:
-    try:
-        return tags.release(load_table(workspace, table), run_id)
-    except HeadraceError:
-        # The table itself is gone, and its tags with it.
-        return False
 
 
 def _unknown(workspace: Workspace, run_id: str) -> UsageError:

@@ -41,6 +41,8 @@ class RunRecord:
     # Of an application: what it was when the run began, and the table that it wrote to then.
     used: AppUsed | None = None
     sink: dict[str, Any] | None = None
+    # The live watermark that says that all windows which begin in the period have been emitted.
+    through_us: int | None = None
 
 
 @dataclass(slots=True)
@@ -90,6 +92,11 @@ class RunState:
         self.refuse_existing()
         state_files.write(self._record, msgspec.json.encode(record))
         self.keep(plan)
+
+    def keep_record(self, record: RunRecord) -> None:
+        """Keep what is known of the run by now."""
+        if record != self.record():
+            state_files.write(self._record, msgspec.json.encode(record))
 
     def refuse_existing(self) -> None:
         """Refuse a name that another run has."""

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from backfill.plan import read_head
+from headrace.errors import HeadraceError
+from headrace.iceberg.catalog import load_table
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import timedelta
 
     from pyiceberg.table import Table
 
     from backfill.source import LakeSource
+    from backfill.state import RunState
+    from headrace.config.workspace import Workspace
 
 PREFIX = "headrace-replay-"
 # A lookup has a tag for each of its snapshots: the run, this, and the snapshot's id.
@@ -20,11 +27,14 @@ OF = "@"
 log = structlog.get_logger(__name__)
 
 
-def hold(source: LakeSource, run_id: str) -> None:
-    """Tag the pinned snapshot; where that cannot be done, say what may happen."""
+def hold(source: LakeSource, run_id: str, at_most: timedelta | None = None) -> None:
+    """Tag the pinned snapshot; where that cannot be done, say what may happen.
+
+    After `at_most` an expiry may remove the tag: nobody else would, of a process that was killed.
+    """
     if source.snapshot_id is not None:
         # A commit brings a table to what it is now, and a source stays at what was planned.
-        _hold(copy(source.table), source.name, {PREFIX + run_id: source.snapshot_id})
+        _hold(copy(source.table), source.name, {PREFIX + run_id: source.snapshot_id}, at_most)
 
 
 def hold_all(table: Table, name: str, snapshots: Iterable[int], run_id: str) -> None:
@@ -44,7 +54,26 @@ def release(table: Table, run_id: str) -> bool:
     return True
 
 
-def _hold(table: Table, name: str, wanted: dict[str, int]) -> None:
+def release_all(workspace: Workspace, state: RunState, run_id: str) -> list[str]:
+    """Remove the tags of a run from all tables that it reads; returns those that had one."""
+    record = state.record()
+    lookups = (one.table for one in read_head(state.plan_file).lookups) if state.exists else ()
+    tagged = dict.fromkeys((*(() if record is None else record.tables), *lookups))
+    return [table for table in tagged if _released(workspace, table, run_id)]
+
+
+def _released(workspace: Workspace, table: str, run_id: str) -> bool:
+    try:
+        return release(load_table(workspace, table), run_id)
+    except HeadraceError:
+        # The table itself is gone, and its tags with it.
+        return False
+
+
+def _hold(
+    table: Table, name: str, wanted: dict[str, int], at_most: timedelta | None = None
+) -> None:
+    age_ms = None if at_most is None else round(at_most.total_seconds() * 1000)
     # A run that was planned anew, under the name that it had, needs another snapshot.
     held = {name: ref.snapshot_id for name, ref in table.metadata.refs.items()}
     missing = {tag: one for tag, one in wanted.items() if held.get(tag) != one}
@@ -53,7 +82,7 @@ def _hold(table: Table, name: str, wanted: dict[str, int]) -> None:
     try:
         with table.manage_snapshots() as change:
             for tag, snapshot_id in missing.items():
-                change.create_tag(snapshot_id, tag)
+                change.create_tag(snapshot_id, tag, age_ms)
     except Exception as problem:  # noqa: BLE001 - a catalog without the right to write must not end a read
         log.warning(
             "the snapshot could not be tagged: an expiry during the replay may take its files",

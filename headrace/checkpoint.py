@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERSION = "v1"
+US_PER_MS = 1000
 
 
 class CheckpointDamaged(Terminal):
@@ -44,6 +45,19 @@ def batch_ends(checkpoint: Path, batch: int, topic: str) -> dict[int, int]:
         raise CheckpointDamaged(checkpoint, file, f"it is of another topic than {topic}") from None
     except (ValueError, TypeError, AttributeError):
         raise CheckpointDamaged(checkpoint, file, "it is no list of offsets") from None
+
+
+def watermark_us(checkpoint: Path) -> int | None:
+    """Return how far the watermark of a query is; None where it has no batch behind it, or none."""
+    batches = [int(one.name) for one in (checkpoint / "commits").glob("*") if one.name.isdecimal()]
+    if not batches:
+        return None
+    file = checkpoint / "commits" / str(max(batches))
+    try:
+        _, text = file.read_text(encoding="utf-8").split("\n", 1)
+        return int(json.loads(text)["nextBatchWatermarkMs"]) * US_PER_MS
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def query_id(checkpoint: Path) -> str:

@@ -18,9 +18,3 @@ def hold_lookups(workspace: Workspace, lookups: Iterable[PlannedLookup], run_id:
     """Tag every snapshot that a replay joins with."""
     for one in lookups:
         tags.hold_all(load_table(workspace, one.table), one.table, one.snapshots, run_id)
-
-
-def release_lookups(workspace: Workspace, lookups: Iterable[PlannedLookup], run_id: str) -> None:
-    """Remove the tags of a run that has ended."""
-    for table in {one.table for one in lookups}:
-        tags.release(load_table(workspace, table), run_id)

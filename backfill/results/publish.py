@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from headrace.application.table_sink import Upsert, again_on_conflict, append_whole
+from headrace.checkpoint import watermark_us
 from headrace.config.app_sinks import IcebergSink
-from headrace.errors import Terminal, UsageError
+from headrace.errors import Terminal, Transient, UsageError
 from headrace.iceberg.replace import Replacement, replace_period
 from headrace.iceberg.spark_names import spark_name
+from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +57,7 @@ def publish(spark: SparkSession, workspace: Workspace, run_id: str, record: RunR
             f"{record.staged} is gone: run {run_id} was published, or cancelled",
             "backfill status shows the runs; a new one needs another --run-id",
         )
+    require_passed(workspace, sink, run_id, record)
     # The session may know the table as it was when it was made, and empty.
     spark.catalog.refreshTable(spark_name(record.staged))
     rows = spark.table(spark_name(record.staged))
@@ -70,6 +73,27 @@ def publish(spark: SparkSession, workspace: Workspace, run_id: str, record: RunR
             again_on_conflict(lambda: replace_period(rows, wanted), sink.identifier)
     drop(spark, record.staged)
     return count
+
+
+def require_passed(workspace: Workspace, sink: IcebergSink, run_id: str, record: RunRecord) -> None:
+    """Refuse to publish rows that the live run, as it is now, will still emit itself.
+
+    A row with a key takes the place of itself. Where no live run of the application is known
+    here, nothing can be told.
+    """
+    if sink.mode == "upsert" or record.through_us is None or record.used is None:
+        return
+    live_us = watermark_us(workspace.state_dir / "app" / record.used.name / "checkpoint")
+    if live_us is None or live_us >= record.through_us:
+        return
+    through = format_time_us(record.through_us)
+    raise Transient(
+        f"the live run of {record.used.name} will still emit rows of the period itself: its"
+        f" watermark is at {format_time_us(live_us)}, and they are all emitted at {through};"
+        " published now, they would be there twice",
+        f"backfill publish {run_id} once it has passed that; or replay a period that ends earlier;"
+        " or, if that run does not go on, remove its state",
+    )
 
 
 def drop(spark: SparkSession, staged: str) -> None:

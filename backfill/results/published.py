@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill import tags
 from backfill.request import held_by, state_of
 from headrace.errors import UsageError
 from headrace.locks import hold
@@ -30,5 +31,7 @@ def published(workspace: Workspace, run_id: str) -> tuple[str, int]:
         hold(state.lock, *held_by(run_id)),
         session(workspace, "backfill-publish") as spark,
     ):
+        # A replay that was killed at its end has left them.
+        tags.release_all(workspace, state, run_id)
         rows = publish(spark, workspace, run_id, record)
     return record.to.partition(":")[2], rows

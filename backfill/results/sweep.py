@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Workspace
     from headrace.signals import Drain
 
+PREFIX = "sweep"
 log = structlog.get_logger(__name__)
 
 
@@ -79,6 +80,25 @@ def as_json(tried: Sequence[Tried], min_match_percent: float) -> str:
     return json.dumps(whole, indent=2)
 
 
+def forget(workspace: Workspace, run_id: str) -> None:
+    """Remove all that a try has left: tags of its tables, its staging table, its state."""
+    from backfill.request import state_of  # noqa: PLC0415 - a help text needs no Spark
+    from backfill.runs import cancel  # noqa: PLC0415 - as above
+
+    state = state_of(workspace, run_id)
+    if state.record() is not None:
+        cancel(workspace, run_id, delete_output=True)
+    # One that ended before it had a record has nothing outside of its folder.
+    shutil.rmtree(state.folder, ignore_errors=True)
+
+
+def forget_killed(workspace: Workspace) -> None:
+    """Remove what sweeps have left that were killed; nobody sweeps meanwhile."""
+    for folder in sorted((workspace.state_dir / "backfill").glob(f"{PREFIX}-*")):
+        log.info("removing what a killed sweep has left", run=folder.name)
+        forget(workspace, folder.name)
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """An application over one period, its live result, and what a match is."""
@@ -89,32 +109,42 @@ class Sweep:
     live: str
     wish: Wish
 
-    def attempt(self, spark: SparkSession, drain: Drain, threshold_us: int) -> Tried:
-        """Replay into a staging table, compare it, and leave nothing behind."""
-        from backfill.app_replay import AppRun, replay_app  # noqa: PLC0415 - a help text needs no Spark
-        from backfill.request import new_run_id, state_of  # noqa: PLC0415 - as above
+    def attempt(self, spark: SparkSession, drain: Drain, threshold_us: int) -> Tried | None:
+        """Replay into a staging table, compare it, and leave nothing behind.
+
+        None where it was asked to end before the replay was through.
+        """
+        from backfill.request import new_run_id  # noqa: PLC0415 - a help text needs no Spark
+
+        run_id = new_run_id().replace("replay", PREFIX)
+        try:
+            return self._tried(spark, drain, threshold_us, run_id)
+        finally:
+            forget(self.workspace, run_id)
+
+    def _tried(
+        self, spark: SparkSession, drain: Drain, threshold_us: int, run_id: str
+    ) -> Tried | None:
+        from backfill.app_replay import AppRun, replay_app  # noqa: PLC0415 - as above
+        from backfill.request import state_of  # noqa: PLC0415 - as above
         from backfill.results.compare import compare  # noqa: PLC0415 - as above
-        from backfill.results.publish import drop  # noqa: PLC0415 - as above
         from headrace.iceberg.spark_names import spark_name  # noqa: PLC0415 - as above
 
-        run_id = new_run_id().replace("replay", "sweep")
         request = replace(self.request, threshold_us=threshold_us, stage=True)
         log.info("trying", threshold=duration(threshold_us), run=run_id)
         began_s = time.monotonic()
         certificate = replay_app(AppRun(self.app, self.workspace, run_id), request, spark, drain)
         took_s = time.monotonic() - began_s
+        if not certificate.complete:
+            return None
         state = state_of(self.workspace, run_id)
         plan, record = state.plan(), state.record()
         staged = "" if record is None or record.staged is None else record.staged
-        try:
-            for name in (self.live, staged):
-                # The session may know a table as it was before.
-                spark.catalog.refreshTable(spark_name(name))
-            frames = [(name, spark.table(spark_name(name))) for name in (self.live, staged)]
-            found = compare(frames[0], frames[1], self.wish)
-        finally:
-            drop(spark, staged)
-            shutil.rmtree(state.folder)
+        for name in (self.live, staged):
+            # The session may know a table as it was before.
+            spark.catalog.refreshTable(spark_name(name))
+        frames = [(name, spark.table(spark_name(name))) for name in (self.live, staged)]
+        found = compare(frames[0], frames[1], self.wish)
         return Tried(
             threshold_us,
             round(took_s, 1),

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from backfill.asked import MICROSECOND, Asked, duration_of, understood
 from backfill.results.compared import percent_of
-from backfill.results.sweep import Sweep, as_text, cheapest
+from backfill.results.sweep import Sweep, as_text, cheapest, forget_killed
 from backfill.results.sweep import as_json as in_json
 from headrace.config.app_sinks import IcebergSink
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
 from headrace.iceberg.catalog import load_table
+from headrace.locks import hold
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
@@ -51,11 +52,18 @@ def swept(  # noqa: PLR0913, PLR0917 - what the command line asks for
     wish = Wish(key, ignored, sink.time_column, request.emitted, examples=0)
     one_app = Sweep(app, workspace, request, sink.identifier, wish)
     tried = []
-    with Drain() as drain, session(workspace, "backfill-sweep") as spark:
+    lock = workspace.state_dir / "backfill" / "sweeping"
+    with (
+        hold(lock, "a sweep of this workspace", "wait for it: each would slow down the other"),
+        Drain() as drain,
+        session(workspace, "backfill-sweep") as spark,
+    ):
+        forget_killed(workspace)
         for threshold_us in tries:
-            if drain.requested:
+            found = None if drain.requested else one_app.attempt(spark, drain, threshold_us)
+            if found is None:
                 break
-            tried.append(one_app.attempt(spark, drain, threshold_us))
+            tried.append(found)
     report = in_json if as_json else as_text
     return report(tried, least), cheapest(tried, least) is not None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import signal
 from dataclasses import replace as replace_field
 from typing import TYPE_CHECKING
@@ -17,9 +18,9 @@ from backfill.request import Request, state_of
 from backfill.results.compare import Wish
 from backfill.results.publish import publish
 from backfill.results.published import published
-from backfill.results.sweep import Sweep, cheapest
+from backfill.results.sweep import Sweep, cheapest, forget_killed
 from headrace.config.load import load_app
-from headrace.errors import Terminal, UsageError
+from headrace.errors import Terminal, Transient, UsageError
 from headrace.iceberg import replace
 from headrace.iceberg.catalog import load_table
 from headrace.signals import Drain
@@ -51,7 +52,9 @@ class Stage:
         self.workspace: Workspace = pipelines.workspace
         self.name, self.table = name, f"lake.results.{name}"
 
-    def app(self, **sink: object) -> LoadedApp:
+    def app(
+        self, transform: dict[str, str] | None = None, watermarks: object = None, **sink: object
+    ) -> LoadedApp:
         past = {"type": "iceberg", "catalog": "lake", "database": "replays", "table": self.name}
         target = {"type": "iceberg", "catalog": "lake", "database": "results", "table": self.name}
         query = "SELECT id, __metadata__.kafka_ingestion_ts AS at FROM events"
@@ -61,7 +64,8 @@ class Stage:
                 "kind": "app",
                 "name": self.name,
                 "sources": {"events": past},
-                "transform": {"sql": query},
+                "transform": transform or {"sql": query},
+                "watermarks": watermarks or {},
                 "sink": {**target, "time_column": "at", **sink},
             },
         )
@@ -108,7 +112,7 @@ def stage(
     unique: Callable[[str], str],
 ) -> Stage:
     name = unique("published")
-    make_table(lake_catalog, name, [[Stored(0, n, n * 60.0) for n in sorted(GOOD)]])
+    make_table(lake_catalog, name, [[Stored(0, n, n * 60.0) for n in sorted(GOOD)]], at="at")
     return Stage(spark, pipelines, name)
 
 
@@ -190,6 +194,36 @@ def test_publishing_goes_by_what_the_run_was_begun_with(
     assert not stage.spark.catalog.tableExists(f"{stage.table}_new")
 
 
+def test_what_the_live_run_has_not_emitted_yet_is_not_published(stage: Stage) -> None:
+    windows = (
+        "SELECT count(*) AS id, window.start AS at FROM events GROUP BY window(at, '5 minutes')"
+    )
+    app = stage.app(
+        mode="append",
+        transform={"sql": windows},
+        watermarks={"events": {"column": "at", "delay": "1min"}},
+    )
+    run_id, spark, live = f"run-{stage.name}", stage.spark, f"app/{stage.name}/checkpoint/commits/7"
+    request = replace_field(stage.request(app, stage=True), close_windows=True)
+    replay_app(AppRun(app, stage.workspace, run_id), request, spark, Drain())
+    record = state_of(stage.workspace, run_id).record()
+    assert record is not None
+    # A window that begins just before the period's end is emitted five minutes later.
+    assert record.through_us == PERIOD.end_us_exclusive + 5 * MINUTE_US
+    commit = stage.workspace.state_dir / live
+    commit.parent.mkdir(parents=True)
+    for behind_ms, published_now in ((1, False), (0, True)):
+        said = {"nextBatchWatermarkMs": record.through_us // 1000 - behind_ms}
+        commit.write_text(f"v1\n{json.dumps(said)}", encoding="utf-8")
+        if published_now:
+            assert publish(spark, stage.workspace, run_id, record) == 2
+        else:
+            with pytest.raises(Transient, match="they would be there twice") as raised:
+                publish(spark, stage.workspace, run_id, record)
+            assert f"backfill publish {run_id} once" in raised.value.advice
+    assert len(stage.numbers()) == len(BAD) + 2
+
+
 def test_a_run_is_gone_on_with_by_the_application_that_began_it(stage: Stage) -> None:
     app, run_id = stage.app(mode="append"), f"run-{stage.name}"
     run = AppRun(app, stage.workspace, run_id)
@@ -220,12 +254,44 @@ def test_a_sweep_tries_each_threshold_and_leaves_nothing_behind(stage: Stage) ->
     request = stage.request(app, stage=True)
     wish = Wish(("id",), (), "at", PERIOD, examples=0)
     one_app = Sweep(app, stage.workspace, request, stage.table, wish)
-    tried = [one_app.attempt(stage.spark, Drain(), minutes * MINUTE_US) for minutes in (2, 10)]
+    found = [one_app.attempt(stage.spark, Drain(), minutes * MINUTE_US) for minutes in (2, 10)]
+    tried = [one for one in found if one is not None]
     assert [one.threshold_us // MINUTE_US for one in tried] == [2, 10]
     assert tried[0].steps > tried[1].steps
     assert {round(one.match_percent, 2) for one in tried} == {round(100 * 9 / 11, 2)}
     assert cheapest(tried, 99) is None
+    assert left_behind(stage) == ([stage.name], [], [])
+
+
+def left_behind(stage: Stage) -> tuple[list[str], list[str], list[str]]:
+    """Return the tables of results, the tags of the table that is read, and the state of sweeps."""
     names = stage.spark.sql("SHOW TABLES IN lake.results").collect()
-    assert [row["tableName"] for row in names if row["tableName"].startswith(stage.name)] == [
-        stage.name
-    ]
+    tables = [row["tableName"] for row in names if row["tableName"].startswith(stage.name)]
+    refs = load_table(stage.workspace, f"lake.replays.{stage.name}").metadata.refs
+    folders = (stage.workspace.state_dir / "backfill").glob("sweep-*")
+    return tables, [name for name in refs if name != "main"], [one.name for one in folders]
+
+
+def test_a_sweep_that_is_drained_or_fails_or_is_killed_leaves_nothing_behind(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = stage.app(mode="append")
+    request = stage.request(app, stage=True)
+    wish = Wish(("id",), (), "at", PERIOD, examples=0)
+    one_app = Sweep(app, stage.workspace, request, stage.table, wish)
+    with Drain() as asked:
+        signal.raise_signal(signal.SIGTERM)
+        assert one_app.attempt(stage.spark, asked, 2 * MINUTE_US) is None
+        assert left_behind(stage) == ([stage.name], [], [])
+        # A kill is an end after which nothing is tidied up.
+        with monkeypatch.context() as patched:
+            patched.setattr("backfill.results.sweep.forget", lambda *_: None)
+            assert one_app.attempt(stage.spark, asked, 2 * MINUTE_US) is None
+    tables, tags, folders = left_behind(stage)
+    assert (len(tables), len(tags), len(folders)) == (2, 1, 1)
+    forget_killed(stage.workspace)
+    assert left_behind(stage) == ([stage.name], [], [])
+    stage.spark.sql(f"DROP TABLE {stage.table}")
+    with pytest.raises(Exception, match=stage.name):
+        one_app.attempt(stage.spark, Drain(), 2 * MINUTE_US)
+    assert left_behind(stage) == ([], [], [])

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from backfill import tags
-from backfill.lookups.held import hold_lookups, release_lookups
+from backfill.lookups.held import hold_lookups
 from backfill.lookups.rows import lookup_columns, snapshot_rows
 from backfill.period import Period
 from backfill.plan_report import as_json, as_text
@@ -159,7 +159,7 @@ def test_the_snapshots_of_a_replay_outlive_an_expiry(planning: Planning) -> None
     assert held >= set(plan.lookups[0].snapshots)
     # The name of another run may begin with this one's.
     assert not tags.release(planning.titles(), "aga")
-    release_lookups(planning.workspace, plan.lookups, "again")
+    assert tags.release(planning.titles(), "again")
     assert set(planning.titles().metadata.refs) == {"main"}
 
 
