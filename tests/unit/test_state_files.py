@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,3 +152,33 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert raised.value.advice == "restore it"
     path.write_bytes(b'{"1": 2}')
     assert state_files.read(path, dict[str, int], "") == {"1": 2}
+
+
+ROOT = Path(__file__).parents[2]
+WRITES = re.compile(
+    r"\.write_(?:text|bytes)\(|\bos\.(?:replace|rename)\(|open\(\s*[\"'][wxa]b?\+?[\"']|json\.dump\("
+)
+# What they write is made anew by the next start, or is nothing that headrace reads.
+OTHERS = {
+    "headrace/demo": "records and files of a demonstration",
+    "headrace/embedded": "a broker's own files, and which process it is",
+    "headrace/jars": "jars, checked by hash each time that they are used",
+    "headrace/spark.py": "Spark's log",
+    "headrace/spark_python.py": "an archive of packages, checked by hash",
+    "headrace/workspace_template.py": "a new workspace",
+    "headrace/locks.py": "a lock, which says who holds it",
+    "backfill/picture.py": "a picture for people",
+}
+
+
+def test_state_is_written_by_one_module() -> None:
+    stages = ("headrace", "router", "lake_writer", "backfill", "stream_app")
+    found = {
+        str(file.relative_to(ROOT))
+        for stage in stages
+        for file in (ROOT / stage).rglob("*.py")
+        if WRITES.search(file.read_text(encoding="utf-8"))
+    }
+    assert "headrace/state_files.py" in found
+    others = {one for one in found if not one.startswith(tuple(OTHERS))}
+    assert others == {"headrace/state_files.py"}
