@@ -6,9 +6,9 @@ import os
 import shutil
 import socket
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import structlog
 
@@ -19,7 +19,7 @@ from headrace.jars.cache import ensure
 from headrace.java import java
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -53,11 +53,18 @@ class BrokerFailed(Transient):
 
 @dataclass(frozen=True, slots=True)
 class BrokerOptions:
-    """How a broker is to be run. Without ports it takes a free one, the same again if it can."""
+    """How a broker is to be run. Without ports it takes a free one, the same again if it can.
+
+    One of several is told the others' cluster id, the port of its own controller, and by
+    `settings` what makes it one of them.
+    """
 
     ports: tuple[int, ...] = ()
     heap_mb: int = 512
     partitions: int = 4
+    controller_port: int | None = None
+    cluster_id: UUID = field(default_factory=uuid4)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 class Broker:
@@ -68,6 +75,7 @@ class Broker:
         self._options = options or BrokerOptions()
         self._mark_file = self._dir / "process.json"
         self._child: subprocess.Popen[bytes] | None = None
+        self._mark: Mark | None = None
         self.ports: tuple[int, ...] = ()
 
     @property
@@ -99,12 +107,38 @@ class Broker:
 
     def start(self) -> None:
         """Start, and return when the broker answers. Clears what an earlier start left running."""
+        self._start(self._start_on)
+
+    def launch(self) -> None:
+        """Start, and return before it answers: one of several answers once there are enough."""
+        self._start(self._launch_on)
+
+    def wait_until_ready(self) -> None:
+        """Return when the broker answers, or say why it does not."""
+        from headrace.kafka.cluster import answers  # noqa: PLC0415 - librdkafka, only once it is needed
+
+        child = self._running()
+
+        def settled() -> bool:
+            return child.poll() is not None or answers(self.bootstrap_servers)
+
+        in_time = wait_until(settled, READY_LIMIT_S)
+        if child.poll() is not None:
+            if "Address already in use" in broker_files.last_error(self.log_file):
+                raise PortInUse(self.ports[0])
+            raise BrokerFailed("ended while it started", self.log_file)
+        if not in_time:
+            if self._mark is not None:
+                self._mark.stop(STOP_GRACE_S)
+            raise BrokerFailed(f"did not answer within {READY_LIMIT_S:.0f} s", self.log_file)
+
+    def _start(self, start_on: Callable[[tuple[int, ...]], None]) -> None:
         self._dir.mkdir(parents=True, exist_ok=True)
         last_ports = self.clear()
         for ports in self._choices(last_ports):
             self.ports = ports
             try:
-                self._start_on(ports)
+                start_on(ports)
             except PortInUse:
                 if self._options.ports:
                     raise
@@ -156,51 +190,41 @@ class Broker:
         return remembered + [(free_port(),) for _ in range(TRIES_FOR_A_FREE_PORT)]
 
     def _start_on(self, ports: tuple[int, ...]) -> None:
+        self._launch_on(ports)
+        self.wait_until_ready()
+
+    def _launch_on(self, ports: tuple[int, ...]) -> None:
         for port in ports:
             if is_taken(port):
                 raise PortInUse(port)
         classpath = os.pathsep.join(str(jar) for jar in ensure("broker"))
+        options = self._options
+        controller_port = options.controller_port or free_port(besides=ports)
         files = broker_files.write(
-            self._dir, ports, free_port(besides=ports), self._options.partitions
+            self._dir, ports, controller_port, options.partitions, options.settings
         )
         if not files.formatted:
             self._format(classpath, files)
         self.log_file.unlink(missing_ok=True)
-        command = [java(), f"-Xmx{self._options.heap_mb}m", f"-Xms{self._options.heap_mb // 4}m"]
+        command = [java(), f"-Xmx{options.heap_mb}m", f"-Xms{options.heap_mb // 4}m"]
         command += ["-XX:+UseG1GC", "-XX:MaxDirectMemorySize=256m", "-Djava.awt.headless=true"]
         command += [f"-Dlog4j2.configurationFile={files.logging}", "-cp", classpath]
         command += ["kafka.Kafka", str(files.properties)]
-        self._child, mark = start_tethered(command, self._dir / "broker.out", {})
-        mark.write(self._mark_file, ports=ports)
-        self._wait_until_ready(self._child, mark)
+        self._child, self._mark = start_tethered(command, self._dir / "broker.out", {})
+        self._mark.write(self._mark_file, ports=ports)
 
     def _format(self, classpath: str, files: broker_files.BrokerFiles) -> None:
         shutil.rmtree(files.data, ignore_errors=True)
         command = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classpath]
         command += [f"-Dlog4j2.configurationFile={files.logging}", "kafka.tools.StorageTool"]
         # With =: an id may begin with a dash, and would be taken for an option.
-        cluster_id = f"--cluster-id={broker_files.cluster_id(uuid4())}"
+        cluster_id = f"--cluster-id={broker_files.cluster_id(self._options.cluster_id)}"
         command += ["format", cluster_id, "-c", str(files.properties)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             self.log_file.write_text(done.stdout + done.stderr, encoding="utf-8")
             raise BrokerFailed("could not prepare its storage", self.log_file)
         files.mark_formatted()
-
-    def _wait_until_ready(self, child: subprocess.Popen[bytes], mark: Mark) -> None:
-        from headrace.kafka.cluster import answers  # noqa: PLC0415 - librdkafka, only once it is needed
-
-        def settled() -> bool:
-            return child.poll() is not None or answers(self.bootstrap_servers)
-
-        in_time = wait_until(settled, READY_LIMIT_S)
-        if child.poll() is not None:
-            if "Address already in use" in broker_files.last_error(self.log_file):
-                raise PortInUse(self.ports[0])
-            raise BrokerFailed("ended while it started", self.log_file)
-        if not in_time:
-            mark.stop(STOP_GRACE_S)
-            raise BrokerFailed(f"did not answer within {READY_LIMIT_S:.0f} s", self.log_file)
 
 
 def free_port(besides: Collection[int] = ()) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from uuid import UUID
 
@@ -53,11 +54,16 @@ class BrokerFiles:
 
 
 def write(
-    folder: Path, ports: tuple[int, ...], controller_port: int, partitions: int
+    folder: Path,
+    ports: tuple[int, ...],
+    controller_port: int,
+    partitions: int,
+    more: Mapping[str, object] | None = None,
 ) -> BrokerFiles:
-    """Write the broker's properties and logging."""
+    """Write the broker's properties, `more` over those of a broker alone, and logging."""
     files = BrokerFiles(folder / "server.properties", folder / "log4j2.properties", folder / "data")
-    settings = {**properties(ports, controller_port, partitions), "log.dirs": str(files.data)}
+    alone = properties(ports, controller_port, partitions)
+    settings = {**alone, **(more or {}), "log.dirs": str(files.data)}
     lines = "".join(f"{name}={value}\n" for name, value in settings.items())
     files.properties.write_text(lines, encoding="utf-8")
     files.logging.write_text(LOGGING.format(folder=folder), encoding="utf-8")
