@@ -23,6 +23,21 @@ class HeadraceError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n  → {self.advice}" if self.advice else self.message
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Tasks answer with errors: made of other facts than its sentence, a kind of its own would
+        # not come back from them.
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(
+    kind: type[HeadraceError], said: tuple[object, ...], facts: dict[str, object]
+) -> HeadraceError:
+    """Return an error as it was, in another process."""
+    error = kind.__new__(kind)
+    error.args = said
+    error.__dict__.update(facts)
+    return error
+
 
 class Terminal(HeadraceError):
     """Trying again gives the same answer."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ from headrace.iceberg.table_files import place_of
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.spark import read_topics
+from headrace.kafka.truncation import NO_EPOCH, Reached, TopicTruncated
+from headrace.landing.clock import NeverAhead
 from headrace.landing.commits import Batch, TableCommits, TopicMadeAnew
 from headrace.landing.completeness import Ends
 from headrace.landing.marks import Identity
@@ -39,10 +40,16 @@ if TYPE_CHECKING:
 
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace import Workspace
+    from headrace.errors import Terminal
+    from headrace.kafka.leaders import TopicEnds
     from headrace.signals import Drain
 
 # Nobody waits for news of a topic in which nothing happens by the tenth of a second.
 LEAST_IDLE_S = 5.0
+ADVICE = (
+    "To land what it has now, send that anew, or give the writer a new name and another table; to go"
+    " on behind what has landed, and keep it in the table for the audit: source.on_data_loss: skip"
+)
 log = structlog.get_logger(__name__)
 
 
@@ -73,7 +80,9 @@ class LakeWriter:
         )
         self._following = Following(workspace, table, self._load)
         self._starts: dict[int, int] = {}
+        self._epochs: dict[int, int] = {}
         self._topic_id = ""
+        self._clock = NeverAhead()
         self._record_bytes: float = ASSUMED_BYTES
         self._landed = Landed()
         # One of them works on the table: a batch, or what goes on between batches.
@@ -137,20 +146,27 @@ class LakeWriter:
         """Begin where the table ends; a checkpoint that is left over has no say in it."""
         self._topic_id = self._kafka.topic_id(self._config.source.topic)
         mark = self._commits.resume(self._topic_id)
+        self._commits.completeness = self._commits.completeness.not_after(self._clock.now_us())
         held = self._see_ends()
         source = self._config.source
         marked = {} if mark is None else mark.next_offsets
-        self._starts = starting_places(source.topic, marked, held, source.starting_offsets)
+        self._starts = starting_places(source.topic, marked, held.spans, source.starting_offsets)
+        spans = {} if mark is None else mark.spans
+        self._epochs = {number: span.epoch for number, span in spans.items()}
         self._lost(held)
-        self._commits.begin(self._starts)
+        self._commits.begin(self._starts, _epochs(held, self._starts))
         if self._checkpoint.exists():
             shutil.rmtree(self._checkpoint)
 
-    def _see_ends(self) -> Mapping[int, range]:
+    def _see_ends(self) -> TopicEnds:
         """Ask what the topic holds: when all of that has landed, the table is complete up to now."""
-        now_us = time.time_ns() // 1_000
-        held = self._kafka.offsets(self._config.source.topic)
-        ends = Ends(now_us, {number: span.stop for number, span in held.items()})
+        now_us = self._clock.now_us()
+        held = self._kafka.ends(self._config.source.topic)
+        require_held(self._config.source.topic, self._starts, held.spans)
+        if self._replaced(held):
+            # A batch deals with it; what the topic holds is not what the table is to have.
+            return held
+        ends = Ends(now_us, {number: span.stop for number, span in held.spans.items()})
         self._commits.completeness = self._commits.completeness.seen(ends)
         return held
 
@@ -162,9 +178,8 @@ class LakeWriter:
         if self._kafka.topic_id(self._config.source.topic) != self._topic_id:
             raise TopicMadeAnew(self._config.source.topic, self._config.table.identifier)
         held = self._see_ends()
-        require_held(self._config.source.topic, self._starts, held)
         # A partition that is new since the start is read from its beginning.
-        self._starts = {number: span.start for number, span in held.items()} | self._starts
+        self._starts = {number: span.start for number, span in held.spans.items()} | self._starts
         lost = self._lost(held)
         ends = batch_ends(self._checkpoint, batch_id, self._config.source.topic)
         firsts = self._starts | {number: gap.stop for number, gap in lost.items()}
@@ -173,24 +188,40 @@ class LakeWriter:
             # Without a checkpoint Spark begins with a batch of nothing.
             self._commits.confirm()
             return
-        if lost:
-            gone = OffsetsGone(self._config.source.topic, lost)
-            log.warning("goes on behind a gap", reason=gone.message)
         for part in self._parts(ranges):
             written = self._write(batch.sparkSession, part) if part else []
             files = [file for one in written for file in one.files]
             ends = firsts | {number: span.stop for number, span in part.items()}
-            self._commits.commit(Batch(files, self._starts, ends, lost))
-            self._starts, firsts, lost = ends, ends, {}
+            epochs = _epochs(held, ends)
+            self._commits.commit(Batch(files, self._starts, ends, lost, epochs))
+            self._starts, self._epochs, firsts, lost = ends, epochs, ends, {}
             self._count(batch_id, written)
 
-    def _lost(self, held: Mapping[int, range]) -> dict[int, range]:
-        """Return what the topic lost before it landed; raise where that is not accepted."""
+    def _lost(self, held: TopicEnds) -> dict[int, range]:
+        """Return what the topic lost before it landed; raise where that is not accepted.
+
+        Offsets that landed, and hold other records since, are lost as well.
+        """
         source = self._config.source
-        lost = gaps(self._starts, held)
-        if lost and source.on_data_loss == "fail":
-            raise OffsetsGone(source.topic, lost)
-        return lost
+        gone, replaced = gaps(self._starts, held.spans), self._replaced(held)
+        who = f"lake writer {self._config.name}"
+        problems: list[Terminal] = [
+            *([OffsetsGone(source.topic, gone)] if gone else []),
+            *([TopicTruncated(who, source.topic, replaced, ADVICE)] if replaced else []),
+        ]
+        for problem in problems:
+            if source.on_data_loss == "fail":
+                raise problem
+            log.warning("goes on behind a gap", reason=problem.message)
+        return gone | replaced
+
+    def _replaced(self, held: TopicEnds) -> dict[int, range]:
+        """Return the offsets that have landed and hold other records by now, or none."""
+        reached = {
+            number: Reached(at, self._epochs.get(number, NO_EPOCH))
+            for number, at in self._starts.items()
+        }
+        return self._kafka.replaced(self._config.source.topic, reached, held)
 
     def _parts(self, ranges: Mapping[int, range]) -> Iterator[Mapping[int, range]]:
         """Yield what is committed together: a batch, or as many bytes of it as are allowed."""
@@ -241,3 +272,8 @@ class LakeWriter:
             self._landed.dropped + dropped,
         )
         log.info("batch landed", batch=batch_id, rows=rows, bad=bad)
+
+
+def _epochs(held: TopicEnds, ends: Mapping[int, int]) -> dict[int, int]:
+    """Return the epochs of the leaders whose logs have all before these offsets."""
+    return {number: held.epoch(number, at) for number, at in ends.items()}

@@ -106,6 +106,10 @@ def _flaws(topic: str, entries: Sequence[Entry]) -> Iterator[Finding]:
 def _lost(topic: str, entries: Sequence[Entry]) -> Iterator[Finding]:
     for index, entry in enumerate(entries):
         for number, stretch in sorted(entry.stretches.items()):
+            if stretch.replaced:
+                others = range(stretch.start - stretch.replaced, stretch.start)
+                why = "read before the topic was truncated, and other records since, not routed"
+                yield Finding("lost", number, f"lost: {shown(topic, number, others)}: {why}")
             if not stretch.lost:
                 continue
             why = "gone from the topic before they were routed"

@@ -43,16 +43,25 @@ class Stretch:
 
     `lost` counts offsets at its beginning that the topic no longer had. An offset that holds no
     record (compaction took it, or a transaction's end is there) is in the range and not `read`.
+    `replaced` counts offsets before it that hold other records since they were read; those were
+    not. `epoch` is that of a leader whose log had all up to its end, -1 where it is not known.
     """
 
     start: int
     end_exclusive: int
     counts: Counts
     lost: int = 0
+    replaced: int = 0
+    epoch: int = -1
 
     def __add__(self, later: Stretch) -> Stretch:
         return Stretch(
-            self.start, later.end_exclusive, self.counts + later.counts, self.lost + later.lost
+            self.start,
+            later.end_exclusive,
+            self.counts + later.counts,
+            self.lost + later.lost,
+            self.replaced + later.replaced,
+            later.epoch,
         )
 
     @property
@@ -108,6 +117,15 @@ def positions(entries: Iterable[Entry]) -> dict[int, int]:
     """Return the next offset of each partition."""
     return {
         partition: stretch.end_exclusive
+        for entry in entries
+        for partition, stretch in entry.stretches.items()
+    }
+
+
+def epochs(entries: Iterable[Entry]) -> dict[int, int]:
+    """Return the epoch that is known of each partition's next offset."""
+    return {
+        partition: stretch.epoch
         for entry in entries
         for partition, stretch in entry.stretches.items()
     }

@@ -16,7 +16,7 @@ import structlog
 
 from headrace import state_files
 from headrace.errors import Terminal
-from router.ledger import Counts, Entry, Stretch, checked, flaws, positions, rolled_up
+from router.ledger import Counts, Entry, Stretch, checked, epochs, flaws, positions, rolled_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -81,6 +81,11 @@ class LedgerFile:
         """The next offset of each partition."""
         return positions(self.entries)
 
+    @property
+    def epochs(self) -> dict[int, int]:
+        """The epoch of a leader that had all before the next offset, by partition; -1 is none."""
+        return epochs(self.entries)
+
     def append(self, entry: Entry) -> None:
         """Add a batch; when this returns, no crash can take it back."""
         checked(entry)
@@ -96,7 +101,9 @@ class LedgerFile:
         if self.header is None:
             return
         old, kept = self.entries[:-KEPT_BATCHES], self.entries[-KEPT_BATCHES:]
-        if flaws(old) or any(one.lost for entry in old for one in entry.stretches.values()):
+        if flaws(old) or any(
+            one.lost or one.replaced for entry in old for one in entry.stretches.values()
+        ):
             # What is missing would be lost sight of.
             return
         self.entries = [rolled_up(old), *kept]
@@ -181,6 +188,8 @@ def _entry_fields(entry: Entry) -> dict[str, object]:
                 "from": stretch.start,
                 "to": stretch.end_exclusive,
                 **({"lost": stretch.lost} if stretch.lost else {}),
+                **({"replaced": stretch.replaced} if stretch.replaced else {}),
+                **({"epoch": stretch.epoch} if stretch.epoch >= 0 else {}),
                 **asdict(stretch.counts),
             }
             for partition, stretch in sorted(entry.stretches.items())
@@ -202,6 +211,8 @@ def _entry(path: Path, number: int, fields: dict[str, Any]) -> Entry:
                     one["quarantined"],
                 ),
                 one.get("lost", 0),
+                one.get("replaced", 0),
+                one.get("epoch", -1),
             )
             for partition, one in fields["partitions"].items()
         }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import structlog
 
 from headrace.errors import Terminal, Transient
+from headrace.kafka.truncation import Reached
 from router.ledger import Counts, Entry, Stretch
 from router.ledger_file import Header
 from router.source import TopicMadeAnew
@@ -41,6 +42,12 @@ class Member:
         """The next offset of each partition that it knows."""
         return self.ledger.positions
 
+    @property
+    def reached(self) -> dict[int, Reached]:
+        """The next offset of each partition, and a leader's epoch that is known to have had it."""
+        epochs = self.ledger.epochs
+        return {number: Reached(at, epochs[number]) for number, at in self.places.items()}
+
     def begin(self, source: SourceTopic) -> None:
         """Make sure of its place: where it was, or for a new one where its stream says."""
         if self.ledger.header is not None:
@@ -48,12 +55,15 @@ class Member:
             return
         topic = self.source.topic
         header = Header(self.stream, self.name, self.source.cluster, topic, source.identity())
-        spans = source.kafka.offsets(topic)
+        ends = source.kafka.ends(topic)
         at = {
             number: span.start if self.starting_offsets == "earliest" else span.stop
-            for number, span in spans.items()
+            for number, span in ends.spans.items()
         }
-        stretches = {number: Stretch(place, place, Counts()) for number, place in at.items()}
+        stretches = {
+            number: Stretch(place, place, Counts(), epoch=ends.epoch(number, place))
+            for number, place in at.items()
+        }
         self.ledger.begin(header, Entry(BEGINNING, now_text(), stretches))
         log.info("an output begins", output=self.name, at=self.starting_offsets)
 

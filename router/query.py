@@ -113,14 +113,17 @@ class RouterQuery:
         topic_id = source.identity()
         for member in self._members.values():
             member.require_same(topic_id)
-        earliest = source.kafka.earliest(plan.source.topic, ends)
+        # Before the records are read: what a leader had by then was not replaced since.
+        held = source.kafka.ends(plan.source.topic)
         starts: dict[str, dict[int, int]] = {}
         lost: dict[str, dict[int, int]] = {}
+        replaced: dict[str, dict[int, int]] = {}
         for name, member in self._members.items():
-            places = member.places
+            reached = member.reached
             # A partition that it does not know was made after it began: nothing of it was read.
-            begin = {number: places.get(number, 0) for number in ends}
-            lost[name] = source.lost(name, begin, ends, earliest)
+            begin = {number: reached[number].offset if number in reached else 0 for number in ends}
+            lost[name] = source.lost(name, begin, ends, held.spans)
+            replaced[name] = source.replaced(name, reached, held)
             starts[name] = {
                 number: at + lost[name].get(number, 0)
                 for number, at in begin.items()
@@ -128,8 +131,19 @@ class RouterQuery:
             }
         done = self._work(spark, plan, starts, ends)
         for name, member in self._members.items():
-            entry = _entry(batch_id, starts[name], ends, lost[name], done.get(name, {}))
-            if entry.stretches:
+            stretches = {
+                number: Stretch(
+                    at - lost[name].get(number, 0),
+                    ends[number],
+                    done.get(name, {}).get(number, Counts()),
+                    lost[name].get(number, 0),
+                    replaced[name].get(number, 0),
+                    held.epoch(number, ends[number]),
+                )
+                for number, at in starts[name].items()
+            }
+            if stretches:
+                entry = Entry(batch_id, now_text(), stretches)
                 member.record(checked(entry))
                 log.info("batch routed", output=name, batch=batch_id, **shown(entry.counts))
 
@@ -190,22 +204,3 @@ def _failed_task(problem: Exception) -> HeadraceError:
     lines = [line for line in all_lines if line and not line.startswith("at ")]
     told = [line for line in lines if "Error" in line or "Exception" in line] or lines
     return Transient(f"a task failed: {told[-1] if told else problem!r}", "see Spark's log")
-
-
-def _entry(
-    batch_id: int,
-    starts: Mapping[int, int],
-    ends: Mapping[int, int],
-    lost: Mapping[int, int],
-    counts: Mapping[int, Counts],
-) -> Entry:
-    stretches = {
-        number: Stretch(
-            at - lost.get(number, 0),
-            ends[number],
-            counts.get(number, Counts()),
-            lost.get(number, 0),
-        )
-        for number, at in starts.items()
-    }
-    return Entry(batch_id, now_text(), stretches)

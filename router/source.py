@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import structlog
 
 from headrace.errors import Terminal
+from headrace.kafka.truncation import TopicTruncated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.kafka.cluster import KafkaCluster
+    from headrace.kafka.leaders import TopicEnds
+    from headrace.kafka.truncation import Reached
 
+ADVICE: Final = (
+    "To route what it has now, send that anew, or move the output's folder of the state_dir away;"
+    " to go on behind what was read, and keep it in the ledger: source.on_data_loss: skip"
+)
 log = structlog.get_logger(__name__)
 
 
@@ -78,7 +85,7 @@ class SourceTopic:
         output: str,
         starts: Mapping[int, int],
         ends: Mapping[int, int],
-        earliest: Mapping[int, int],
+        held: Mapping[int, range],
     ) -> dict[int, int]:
         """Return how many offsets at the beginning of each partition's range are gone.
 
@@ -87,10 +94,10 @@ class SourceTopic:
         gaps: dict[int, range] = {}
         if any(ends.get(number, start) < start for number, start in starts.items()):
             # A batch may also end before an output that is ahead of the others.
-            self._require_not_truncated(output, starts)
+            self._require_not_shorter(output, starts, held)
         for number, start in starts.items():
             end = ends.get(number, start)
-            first = earliest.get(number, start)
+            first = held[number].start if number in held else start
             if start < first:
                 gaps[number] = range(start, min(first, end))
         gaps = {number: gap for number, gap in gaps.items() if gap}
@@ -101,8 +108,23 @@ class SourceTopic:
             log.warning("goes on behind a gap", reason=gap.message)
         return {number: len(gap) for number, gap in gaps.items()}
 
-    def _require_not_truncated(self, output: str, starts: Mapping[int, int]) -> None:
-        for number, span in self.kafka.offsets(self.topic).items():
+    def replaced(self, output: str, read: Mapping[int, Reached], ends: TopicEnds) -> dict[int, int]:
+        """Return how many offsets before an output's place hold other records by now.
+
+        TopicTruncated where the stream does not go on behind them.
+        """
+        found = self.kafka.replaced(self.topic, read, ends)
+        if found:
+            truncated = TopicTruncated(f"output {output}", self.topic, found, ADVICE)
+            if self.on_data_loss == "fail":
+                raise truncated
+            log.warning("goes on behind records that it has not read", reason=truncated.message)
+        return {number: len(span) for number, span in found.items()}
+
+    def _require_not_shorter(
+        self, output: str, starts: Mapping[int, int], held: Mapping[int, range]
+    ) -> None:
+        for number, span in held.items():
             place = starts.get(number, span.stop)
             if span.stop < place:
                 raise Truncated(self.topic, output, number, place, span.stop)

@@ -71,7 +71,7 @@ def hybrid_streams(  # noqa: PLR0913 - the sources of a run
         options |= {
             "plan": str(handover.plan_file),
             "table": pair.past.identifier,
-            "handover": json.dumps(to_json(handover.places[name])),
+            "handover": json.dumps(to_json(handover.places[name], handover.epochs[name])),
         }
         streams[name] = spark.readStream.format(hybrid_source.NAME).options(**options).load()
     # What the histories deliver out of order is late for a watermark that is no wider than live.

@@ -10,11 +10,12 @@ from backfill import tags
 from backfill.period import parse_period
 from backfill.request import Request, plan_to_run, sources_of, state_of
 from headrace import state_files
-from headrace.application.places import from_json, to_json
+from headrace.application.places import epochs_from_json, from_json, to_json
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.history import main_line
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.truncation import NO_EPOCH, Reached
 from headrace.landing.marks import SUMMARY, Told, mark_property, standing
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from backfill.plan import Order, Plan
     from backfill.widening import Watermark
-    from headrace.application.places import Places
+    from headrace.application.places import Epochs, Places
     from headrace.config.app import IcebergSource, KafkaTopics
     from headrace.config.workspace import Workspace
     from headrace.landing.marks import Mark
@@ -46,10 +47,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The plan over the tables, and the first offsets that none of them has."""
+    """The plan over the tables, and the first offsets that none of them has.
+
+    `epochs` are those of leaders whose logs had all before them.
+    """
 
     plan_file: Path
     places: Mapping[str, Places]
+    epochs: Mapping[str, Epochs]
 
 
 def hand_over(
@@ -69,11 +74,11 @@ def hand_over(
     state = state_of(workspace, run_id)
     kept = state.folder / "handover.json"
     if fresh:
-        plan, places = _decided(workspace, pairs, watermarks)
+        plan, places, epochs = _decided(workspace, pairs, watermarks)
         for source in sources_of(workspace, plan).values():
             tags.hold(source, run_id)
         plan.write(state.plan_file)
-        decided = {name: to_json(one) for name, one in places.items()}
+        decided = {name: to_json(one, epochs[name]) for name, one in places.items()}
         state_files.write(kept, json.dumps(decided).encode())
     missing = [one.name for one in (state.plan_file, kept) if not one.exists()]
     if missing:
@@ -83,11 +88,15 @@ def hand_over(
             "restore that folder; or begin anew: another name in the file, or another state_dir",
         )
     said = state_files.read(kept, dict[str, dict[str, Any]], f"restore {kept}, or begin anew")
-    return Handover(state.plan_file, {name: from_json(one) for name, one in said.items()})
+    return Handover(
+        state.plan_file,
+        {name: from_json(one) for name, one in said.items()},
+        {name: epochs_from_json(one) for name, one in said.items()},
+    )
 
 
-def next_offsets(marks: Iterable[Mark], topic: str, table: str) -> dict[int, int]:
-    """Return the first offset of each partition of a topic that a table does not have."""
+def mark_of(marks: Iterable[Mark], topic: str, table: str) -> Mark:
+    """Return the mark that says which offset of each partition of a topic a table has next."""
     found = [mark for mark in marks if mark.identity.topic == topic]
     if len(found) != 1:
         who = ", ".join(mark.identity.writer for mark in found) or "no lake writer"
@@ -95,7 +104,7 @@ def next_offsets(marks: Iterable[Mark], topic: str, table: str) -> dict[int, int
             f"{who} says what {table} has of topic {topic}: where to go on live is not known",
             "a hybrid source needs a table that one lake writer fills from the topic",
         )
-    return found[0].next_offsets
+    return found[0]
 
 
 def gaps(places: Mapping[int, int], held: Mapping[int, range], topic: str) -> list[str]:
@@ -113,15 +122,16 @@ def gaps(places: Mapping[int, int], held: Mapping[int, range], topic: str) -> li
 
 def _decided(
     workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]
-) -> tuple[Plan, dict[str, Places]]:
+) -> tuple[Plan, dict[str, Places], dict[str, Epochs]]:
     """Return plan and places of one and the same state of the tables, which move on meanwhile."""
     for _ in range(ATTEMPTS):
         tables = {name: load_table(workspace, pair.past.identifier) for name, pair in pairs.items()}
-        places = {name: _places(workspace, name, pairs[name], tables[name]) for name in pairs}
+        found = {name: _places(workspace, name, pairs[name], tables[name]) for name in pairs}
         plan = _plan(workspace, pairs, watermarks)
         planned = {source.name: source.snapshot_id for source in plan.sources}
         if all(planned[pairs[name].past.identifier] == _head(tables[name]) for name in pairs):
-            return plan, places
+            places = {name: one for name, (one, _) in found.items()}
+            return plan, places, {name: epochs for name, (_, epochs) in found.items()}
     raise Transient(
         "the tables were committed to each time that their history was planned",
         "start it again, at a quieter moment",
@@ -133,21 +143,33 @@ def _head(table: Table) -> int | None:
     return None if head is None else head.snapshot_id
 
 
-def _places(workspace: Workspace, name: str, pair: Pair, table: Table) -> Places:
+def _places(workspace: Workspace, name: str, pair: Pair, table: Table) -> tuple[Places, Epochs]:
     kafka = KafkaCluster(workspace.cluster(pair.live.cluster))
-    places, told = {}, []
+    places: Places = {}
+    epochs: Epochs = {}
+    told: list[str] = []
     for topic in pair.live.topics:
-        held = kafka.offsets(topic)
-        following = next_offsets(_marks(table), topic, pair.past.identifier)
-        told += gaps(following, held, topic)
-        places[topic] = {number: following.get(number, span.start) for number, span in held.items()}
+        ends = kafka.ends(topic)
+        mark = mark_of(_marks(table), topic, pair.past.identifier)
+        following = mark.next_offsets
+        told += gaps(following, ends.spans, topic)
+        reached = {number: Reached(one.next, one.epoch) for number, one in mark.spans.items()}
+        told += [
+            f"{topic}-{number} @ {span.start:,} to {span.stop - 1:,} (others than the table has)"
+            for number, span in sorted(kafka.replaced(topic, reached, ends).items())
+        ]
+        places[topic] = {
+            number: following.get(number, span.start) for number, span in ends.spans.items()
+        }
+        known = {number: ends.epoch(number, at) for number, at in places[topic].items()}
+        epochs[topic] = {number: epoch for number, epoch in known.items() if epoch != NO_EPOCH}
     if told:
         raise Terminal(
             f"between the table and the topic of {name} records are missing: {'; '.join(told)}",
             "nothing was started. Let the lake writer catch up before retention takes more, or"
             " restore the topic; a live candidate alone begins at what is there",
         )
-    return places
+    return places, epochs
 
 
 def _marks(table: Table) -> list[Mark]:

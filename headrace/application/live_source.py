@@ -20,6 +20,7 @@ from headrace.application.live_plan import live_plan
 from headrace.application.live_task import read
 from headrace.application.places import (
     capped,
+    epochs_from_json,
     forward,
     from_json,
     shared_out,
@@ -33,6 +34,7 @@ from headrace.contract import with_metadata
 from headrace.errors import Terminal, Transient
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.groups import ShownPlace
+from headrace.kafka.truncation import NO_EPOCH, Reached, TopicTruncated
 from headrace.records.ahead import Ahead
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
@@ -44,9 +46,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.application.live_plan import LivePlan
-    from headrace.application.places import Places, Stretch
+    from headrace.application.places import Epochs, Places, Stretch
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Cluster
+    from headrace.kafka.leaders import TopicEnds
 
 NAME: Final = "headrace_live"
 # The most records of a batch: what a query that was away for a day does is told of in between.
@@ -55,6 +58,10 @@ MOST_RECORDS: Final = 1_000_000
 ASK_EVERY_S: Final = 0.5
 # Brokers may be away for so long before a query ends of it.
 PATIENCE_S: Final = 300.0
+ADVICE: Final = (
+    "Compare the topic with its replicas and with the lake; start live with a new state_dir, or"
+    " take the application back to before that (headrace rewind)"
+)
 
 
 class LiveSource(DataSource):
@@ -145,7 +152,9 @@ class LiveReader(DataSourceStreamReader):
         self._fresh = fresh
         self._begin: Places | None = None
         self._at: Places | None = None
+        self._epochs: Epochs = {}
         self._seen: Places = {}
+        self._ends: dict[str, TopicEnds] = {}
         self._asked_at_s = float("-inf")
         self._kafka: KafkaCluster | None = None
         self._shown: ShownPlace | None = None
@@ -164,31 +173,28 @@ class LiveReader(DataSourceStreamReader):
         # Spark asks for the first batch's end before it asks for its beginning.
         own = self._beginning() if self._at is None and self._fresh else self._at
         at = own if start is None else from_json(start)
+        epochs = self._epochs if start is None else epochs_from_json(start)
         if time.monotonic() - self._asked_at_s >= ASK_EVERY_S:
             try:
-                held = self._held()
+                self._see_ends(at or {}, epochs)
             except Transient:
                 if at is None or not self._is_patient:
                     raise
-                return to_json(at)
+                return to_json(at, epochs)
             self._asked_at_s = time.monotonic()
-            refuse_what_is_gone(self._plan.reader, at or {}, held)
-            ends = {
-                topic: {number: span.stop for number, span in of.items()}
-                for topic, of in held.items()
-            }
-            self._seen = within(ends, self._until)
         self._at = self._seen if at is None else forward(at, capped(at, self._seen, MOST_RECORDS))
+        self._epochs = self._epochs_at(self._at, at or {}, epochs)
         if self._begun is not None:
             # Spark asks on when the batch before is done, and tells of it only with the next one:
             # where a topic falls silent, never.
             self._show(self._begun)
-        return to_json(self._at)
+        return to_json(self._at, self._epochs)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Share out what lies in between; a partition's records stay with one task, in order."""
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
         self._at = self._begun = from_json(end)
+        self._epochs = epochs_from_json(end)
         found = stretches(from_json(start), self._at)
         return [Share(part) for part in shared_out(found, cores())]
 
@@ -226,19 +232,60 @@ class LiveReader(DataSourceStreamReader):
             earliest = self._starting_offsets == "earliest"
             self._begin = {
                 topic: {
-                    number: span.start if earliest else span.stop for number, span in of.items()
+                    number: span.start if earliest else span.stop
+                    for number, span in ends.spans.items()
                 }
-                for topic, of in self._held().items()
+                for topic, ends in self._held().items()
             }
         return self._begin
 
-    def _held(self) -> dict[str, dict[int, range]]:
+    def _held(self) -> dict[str, TopicEnds]:
+        return {topic: self._connected().ends(topic) for topic in self._plan.topics}
+
+    def _connected(self) -> KafkaCluster:
         if self._kafka is None:
             self._kafka = KafkaCluster(self._cluster)
-        return {topic: self._kafka.offsets(topic) for topic in self._plan.topics}
+        return self._kafka
+
+    def _see_ends(self, at: Places, epochs: Epochs) -> None:
+        """Learn where the topics end; refuse ones that are not those of which `at` was read."""
+        ends, reader = self._held(), self._plan.reader
+        refuse_what_is_gone(reader, at, {topic: of.spans for topic, of in ends.items()})
+        for topic, known in epochs.items():
+            read = {number: Reached(at[topic][number], epoch) for number, epoch in known.items()}
+            replaced = self._connected().replaced(topic, read, ends[topic]) if read else {}
+            if replaced:
+                raise TopicTruncated(reader, topic, replaced, ADVICE)
+        self._ends = ends
+        stops = {
+            topic: {number: span.stop for number, span in of.spans.items()}
+            for topic, of in ends.items()
+        }
+        self._seen = within(stops, self._until)
+
+    def _epochs_at(self, to: Places, at: Places, epochs: Epochs) -> Epochs:
+        """Return the epochs of leaders that have all before these places.
+
+        Where nothing is new it stays the one that it was: another would be a batch to Spark.
+        """
+        found: Epochs = {}
+        for topic, of in to.items():
+            before, known = at.get(topic, {}), epochs.get(topic, {})
+            ends = self._ends.get(topic)
+            found[topic] = {
+                number: epoch
+                for number, offset in of.items()
+                if (
+                    epoch := known.get(number, NO_EPOCH)
+                    if offset == before.get(number) or ends is None
+                    else ends.epoch(number, offset)
+                )
+                != NO_EPOCH
+            }
+        return found
 
 
-def refuse_what_is_gone(reader: str, at: Places, held: dict[str, dict[int, range]]) -> None:
+def refuse_what_is_gone(reader: str, at: Places, held: Mapping[str, Mapping[int, range]]) -> None:
     """Refuse to go on where records that were to be read next are no longer there."""
     for topic, of in at.items():
         for number, offset in of.items():

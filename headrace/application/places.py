@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # The next offset of each partition, by topic.
 Places: TypeAlias = "dict[str, dict[int, int]]"
+# The epoch of a leader whose log had all before such an offset, where it is known.
+Epochs: TypeAlias = "dict[str, dict[int, int]]"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,19 +27,38 @@ class Stretch:
         return self.end - self.start
 
 
-def to_json(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
-    """Return places as JSON holds them; equal places are the same text."""
+def to_json(
+    places: Mapping[str, Mapping[int, int]], epochs: Epochs | None = None
+) -> dict[str, dict[str, int | list[int]]]:
+    """Return places as JSON holds them, an offset or [offset, epoch]; equal ones are one text."""
+    known = epochs or {}
     return {
-        topic: {str(number): of[number] for number in sorted(of)}
+        topic: {
+            str(number): _said(of[number], known.get(topic, {}).get(number))
+            for number in sorted(of)
+        }
         for topic, of in sorted(places.items())
     }
 
 
-def from_json(said: Mapping[str, Mapping[str, int]]) -> Places:
-    """Read what `to_json` wrote."""
+def from_json(said: Mapping[str, Mapping[str, int | list[int]]]) -> Places:
+    """Read the places that `to_json` wrote."""
     return {
-        topic: {int(number): offset for number, offset in of.items()} for topic, of in said.items()
+        topic: {int(number): one if isinstance(one, int) else one[0] for number, one in of.items()}
+        for topic, of in said.items()
     }
+
+
+def epochs_from_json(said: Mapping[str, Mapping[str, int | list[int]]]) -> Epochs:
+    """Read the epochs that `to_json` wrote."""
+    return {
+        topic: {int(number): one[1] for number, one in of.items() if not isinstance(one, int)}
+        for topic, of in said.items()
+    }
+
+
+def _said(offset: int, epoch: int | None) -> int | list[int]:
+    return offset if epoch is None else [offset, epoch]
 
 
 def stretches(start: Places, end: Places) -> list[Stretch]:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.contract import ORIGIN
 from headrace.errors import Terminal, Transient
-from headrace.kafka.cluster import quiet
+from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

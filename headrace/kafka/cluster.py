@@ -8,9 +8,6 @@ import weakref
 from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
@@ -24,8 +21,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs f
 )
 from confluent_kafka.cimpl import NewTopic
 
-from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMissing, Transient
-from headrace.kafka.headers import with_readable_headers
+from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMissing
+from headrace.kafka.leaders import (
+    LEADER_LIMIT_S,
+    MOVE_LIMIT_S,
+    TopicEnds,
+    ask,
+    ask_leaders,
+)
+from headrace.kafka.ranges import RangeReader
+from headrace.kafka.settings import quiet
+from headrace.kafka.truncation import NO_EPOCH, Reached, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,6 +62,8 @@ class KafkaCluster:
     def __init__(self, cluster: Cluster) -> None:
         self.name = cluster.name
         self._cluster = cluster
+        # For an offset of a partition, the newest epoch whose leader has been asked about it.
+        self._whole: dict[tuple[str, int], dict[Reached, int]] = {}
         self._admin = AdminClient(quiet(cluster.client_properties()))
         # OpenSSL's own end, in the client, stumbles over threads that still run by then.
         weakref.finalize(self, self._admin.__exit__, None, None, None)
@@ -70,11 +78,17 @@ class KafkaCluster:
 
     def topic_id(self, topic: str) -> str:
         """Return the id that a topic was given when it was made; one made anew has another."""
-        described = self._admin.describe_topics(TopicCollection([topic]))[topic]
+        wanted = TopicCollection([topic])
         try:
-            return str(self._answer(described).topic_id)
+            told = ask(
+                lambda: self._admin.describe_topics(wanted, request_timeout=LEADER_LIMIT_S),
+                self.topics,
+            )
         except KafkaException as problem:
             raise self._unanswered(topic, problem) from None
+        except TimeoutError:
+            raise self._silent(MOVE_LIMIT_S) from None
+        return str(told[topic].topic_id)
 
     def largest_batch_bytes(self, topic: str) -> int:
         """Return how large a batch of records a topic takes (`max.message.bytes`)."""
@@ -83,11 +97,16 @@ class KafkaCluster:
     def settings(self, topic: str) -> dict[str, str]:
         """Return a topic's settings, with the broker's where it has none of its own."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-        described = self._admin.describe_configs([resource])[resource]
         try:
-            found = self._answer(described)
+            told = ask(
+                lambda: self._admin.describe_configs([resource], request_timeout=LEADER_LIMIT_S),
+                self.topics,
+            )
         except KafkaException as problem:
             raise self._unanswered(topic, problem) from None
+        except TimeoutError:
+            raise self._silent(MOVE_LIMIT_S) from None
+        found = told[resource]
         return {name: one.value for name, one in found.items() if one.value is not None}
 
     def require_topic(self, topic: str) -> int:
@@ -147,64 +166,68 @@ class KafkaCluster:
 
         What stands behind the first transaction that is still open is not there yet.
         """
+        return dict(self.ends(topic).spans)
+
+    def ends(self, topic: str) -> TopicEnds:
+        """Return the same, and the epoch of each partition's leader."""
         partitions = [TopicPartition(topic, number) for number in range(self.require_topic(topic))]
         first = self._list_offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
         following = self._list_offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # as above
-        return {number: range(first[number], following[number]) for number in first}
+        spans = {number: range(first[number].offset, following[number].offset) for number in first}
+        return TopicEnds(spans, {number: one.epoch for number, one in following.items()})
+
+    def replaced(
+        self, topic: str, read: Mapping[int, Reached], ends: TopicEnds
+    ) -> dict[int, range]:
+        """Return which offsets that were read hold other records now, or none, by partition.
+
+        Only a new leader can have brought that about: nobody else is asked.
+        """
+        asked = {
+            number: one
+            for number, one in read.items()
+            if one.epoch != NO_EPOCH
+            and ends.epochs.get(number, NO_EPOCH)
+            > self._whole.get((topic, number), {}).get(one, one.epoch)
+        }
+        if not asked:
+            return {}
+        found = replaced(self._cluster.client_properties(), topic, asked)
+        for number, one in asked.items():
+            if number not in found:
+                self._whole[topic, number] = {one: ends.epochs[number]}
+        return found
 
     def earliest(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """Return the first offset that each of these partitions still has."""
-        places = [TopicPartition(topic, number) for number in partitions]
-        return self._list_offsets(places, OffsetSpec.earliest()) if places else {}  # type: ignore[no-untyped-call]  # as above
+        spans = self.ends(topic).spans
+        return {number: spans[number].start for number in partitions if number in spans}
 
     def records(self, topic: str) -> Iterable[Message]:
         """Read a topic from its beginning to where it ends now."""
-        held = {number: span for number, span in self.offsets(topic).items() if span}
-        consumer = Consumer(
-            {
-                **quiet(self._cluster.client_properties()),
-                "group.id": f"headrace.read.{topic}",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-            }
-        )
+        reader = RangeReader(self._cluster.client_properties())
         try:
-            consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in held])
-            while held:
-                message = consumer.poll(METADATA_LIMIT_S)
-                if message is None:
-                    raise Transient(f"topic {topic} on cluster {self.name} stopped answering")
-                error = message.error()
-                if error is not None:
-                    if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-                        raise KafkaException(error)
-                    held.pop(message.partition() or 0, None)
-                    continue
-                yield from with_readable_headers([message])
-                number, offset = message.partition() or 0, message.offset() or 0
-                if number in held and offset + 1 >= held[number].stop:
-                    held.pop(number)
+            for _, messages in reader.chunks(topic, self.offsets(topic)):
+                yield from messages
         finally:
-            consumer.close()
+            reader.close()
 
     def _list_offsets(
         self, partitions: Sequence[TopicPartition], spec: OffsetSpec
-    ) -> dict[int, int]:
-        asked = self._admin.list_offsets(
-            dict.fromkeys(partitions, spec), isolation_level=IsolationLevel.READ_COMMITTED
-        )
+    ) -> dict[int, Reached]:
         try:
-            return {place.partition: self._answer(future).offset for place, future in asked.items()}
+            return ask_leaders(self._admin, partitions, spec, self.topics)
         except KafkaException as problem:
             raise self._unreachable(problem) from None
+        except TimeoutError:
+            raise self._silent(MOVE_LIMIT_S) from None
 
     def _answer(self, future: Future[Answer]) -> Answer:
         """Wait for an answer; what the cluster finds wrong with the question is a KafkaException."""
         try:
             return future.result(METADATA_LIMIT_S)
         except TimeoutError:
-            reason = f"no answer within {METADATA_LIMIT_S:.0f} s"
-            raise ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason) from None
+            raise self._silent(METADATA_LIMIT_S) from None
 
     def _unanswered(self, topic: str, problem: KafkaException) -> HeadraceError:
         """Return why a question about a topic has no answer: maybe there is no such topic."""
@@ -215,13 +238,10 @@ class KafkaCluster:
                 return missing
         return self._unreachable(problem)
 
+    def _silent(self, limit_s: float) -> ClusterUnreachable:
+        reason = f"no answer within {limit_s:.0f} s"
+        return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)
+
     def _unreachable(self, problem: KafkaException) -> ClusterUnreachable:
         reason = problem.args[0].str()
         return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)
-
-
-def quiet(
-    settings: Mapping[str, str],
-) -> dict[str, str | int | float | bool]:
-    """Keep librdkafka from printing: what fails is raised, and told once."""
-    return {"log_level": 0, **settings}

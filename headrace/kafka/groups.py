@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from headrace.errors import HeadraceError, Transient
-from headrace.kafka.cluster import quiet
+from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING, Final, cast
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Final, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headrace.errors import Terminal, Transient
-from headrace.kafka.cluster import quiet
 from headrace.kafka.headers import with_readable_headers
+from headrace.kafka.settings import quiet
+from headrace.kafka.truncation import is_truncation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 CHUNK: Final = 1_000
 POLL_S: Final = 0.2
 STALLED_S: Final = 45.0
+END_LIMIT_S: Final = 5.0
 FETCH_BYTES: Final = 2**20
 # What is fetched beyond a batch is fetched again for the next.
 AHEAD_KB: Final = 8 * 1024
@@ -39,6 +42,23 @@ class RecordsGone(Transient):
         super().__init__(
             f"{topic}-{partition} no longer has the records that were to be read next",
             "retention or a deletion took them",
+        )
+
+
+class NotReached(Transient):
+    """A range whose end the topic did not give within a bound."""
+
+    def __init__(self, topic: str, missing: Mapping[int, range], ends: Mapping[int, int]) -> None:
+        self.missing = dict(missing)
+        told = "; ".join(
+            f"{topic}-{number} @ {span.start} to {span.stop - 1}"
+            + (f" (it ends at {ends[number]})" if number in ends else "")
+            for number, span in sorted(missing.items())
+        )
+        super().__init__(
+            f"records that the topic had did not come within {STALLED_S:.0f} s: {told}",
+            "its brokers may be busy or away; where the topic ends before them, it lost its newest"
+            " records (an unclean election of a leader?)",
         )
 
 
@@ -79,7 +99,7 @@ class RangeReader:
                 messages = self._consumer.consume(min(CHUNK, missing), POLL_S)
                 if not messages:
                     if time.monotonic() - moved_at > STALLED_S:
-                        raise Transient(f"topic {topic} stopped answering for {STALLED_S:.0f} s")
+                        raise self._not_reached(topic, ends, nexts)
                     continue
                 moved_at = time.monotonic()
                 for number, run in _runs(messages):
@@ -97,6 +117,18 @@ class RangeReader:
         """Let go of the connections."""
         self._consumer.close()
 
+    def _not_reached(
+        self, topic: str, ends: Mapping[int, int], nexts: Mapping[int, int]
+    ) -> NotReached:
+        there: dict[int, int] = {}
+        for number in ends:
+            # Only news: who does not answer now either has been told of already.
+            with contextlib.suppress(KafkaException):
+                place = TopicPartition(topic, number)
+                _, there[number] = self._consumer.get_watermark_offsets(place, END_LIMIT_S)
+        missing = {number: range(nexts[number], end) for number, end in ends.items()}
+        return NotReached(topic, missing, there)
+
     def _wanted(
         self,
         topic: str,
@@ -105,20 +137,23 @@ class RangeReader:
         ends: dict[int, int],
         nexts: dict[int, int],
     ) -> Iterator[tuple[int, Sequence[Message]]]:
-        ended = False
+        reached = 0
         if any(map(_error_of, run)):
-            ended = _has_end(topic, number, run)
+            reached = _end_of(topic, number, run)
             run = [message for message in run if message.error() is None]
         end = ends.get(number)
         if end is None:
             return
         if run:
-            nexts[number] = _offset_of(run[-1]) + 1
-            if nexts[number] > end:
-                run = [message for message in run if _offset_of(message) < end]
-        # What compaction or a transaction took from the end of a range is never delivered: the
-        # records after it, or the topic's end, tell that the range is through.
-        if ended or nexts[number] >= end:
+            reached = max(reached, _offset_of(run[-1]) + 1)
+        nexts[number] = max(nexts[number], reached)
+        if run and nexts[number] > end:
+            run = [message for message in run if _offset_of(message) < end]
+        # What compaction or a transaction took from the end of a range is never delivered: a
+        # record behind it, or an end of the topic there, tells that the range is through. An end
+        # before that is only where the broker that was asked is: a follower, or a leader that is
+        # new, may be behind what others have told of.
+        if nexts[number] >= end:
             del ends[number]
             self._consumer.incremental_unassign([TopicPartition(topic, number)])
         if run:
@@ -146,23 +181,29 @@ def _runs(messages: list[Message]) -> Iterator[tuple[int, list[Message]]]:
     yield numbers[begin], messages[begin:]
 
 
-def _has_end(topic: str, number: int, run: list[Message]) -> bool:
-    """Whether the partition's end was reached; any other finding is raised."""
-    ended = False
+def _end_of(topic: str, number: int, run: list[Message]) -> int:
+    """Return the offset at which the partition ended, 0 where it has not; else raise what was found."""
+    end = 0
     for message in run:
         error = message.error()
         if error is None:
             continue
         code = error.code()
         if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-            ended = True
+            end = max(end, _offset_of(message))
         elif code in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001 - as above
+            if is_truncation(error):
+                # Whether what was read before is touched, is asked before the next try.
+                raise Transient(
+                    f"{topic}-{number} lost its newest records while they were read: {error.str()}",
+                    "what was not acknowledged is read again",
+                )
             raise RecordsGone(topic, number)
         elif error.fatal():
             raise Terminal(f"reading {topic}-{number}: {error.str()}")
         else:
             raise Transient(f"reading {topic}-{number}: {error.str()}")
-    return ended
+    return end
 
 
 class Readers:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.errors import Terminal, Transient
-from headrace.kafka.cluster import quiet
+from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

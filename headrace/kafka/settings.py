@@ -1,4 +1,4 @@
-"""librdkafka's names of settings in the terms of the Java client that Spark uses.
+"""Settings of Kafka's clients: librdkafka's names, and the Java client's that Spark uses.
 
 A cluster's `properties` are written once, under librdkafka's names, and reach both clients.
 """
@@ -49,6 +49,13 @@ COMPOSED = frozenset(
         "ssl.key.location",
     }
 )
+
+
+def quiet(
+    settings: Mapping[str, str],
+) -> dict[str, str | int | float | bool]:
+    """Keep librdkafka from printing: what fails is raised, and told once."""
+    return {"log_level": 0, **settings}
 
 
 def java_settings(settings: Mapping[str, str]) -> dict[str, str]:

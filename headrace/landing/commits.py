@@ -76,13 +76,15 @@ class TopicMadeAnew(Terminal):
 class Batch:
     """Files that are written and in no table, and up to where they take each partition.
 
-    `lost` are offsets on the way that the topic no longer has.
+    `lost` are offsets on the way that the topic no longer has, `epochs` those of leaders whose logs
+    had all up to the ends.
     """
 
     files: Sequence[DataFile]
     starts: Mapping[int, int]
     ends: Mapping[int, int]
     lost: Mapping[int, range] = field(default_factory=dict)
+    epochs: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -125,7 +127,7 @@ class TableCommits:
         self.completeness = Completeness.from_json(said)
         return self._mark
 
-    def begin(self, starts: Mapping[int, int]) -> None:
+    def begin(self, starts: Mapping[int, int], epochs: Mapping[int, int] | None = None) -> None:
         """Keep where the writer begins, where the table has no mark of it yet.
 
         So its second start goes on from there, when `latest` is another place; and a topic of
@@ -133,7 +135,7 @@ class TableCommits:
         """
         if self._mark is not None:
             return
-        mark = following(None, self._identity, NO_SNAPSHOT, starts, starts)
+        mark = following(None, self._identity, NO_SNAPSHOT, starts, starts, epochs)
         table = self._load_table()
         if self._standing(table) is not None:
             raise self._not_begun("another process has begun in between")
@@ -195,7 +197,9 @@ class TableCommits:
         table = self._load_table()
         if tried.mark is None:
             snapshot = table.metadata.new_snapshot_id()
-            tried.mark = following(self._mark, self._identity, snapshot, batch.starts, batch.ends)
+            tried.mark = following(
+                self._mark, self._identity, snapshot, batch.starts, batch.ends, batch.epochs
+            )
         mark, held = tried.mark, self._standing(table)
         complete = self._complete_at(mark)
         if held != mark:

@@ -39,6 +39,12 @@ class Completeness:
     time_us: int | None = None
     pending: tuple[Ends, ...] = ()
 
+    def not_after(self, now_us: int) -> Completeness:
+        """Return the same, or without its time where that is still to come: a clock was wrong."""
+        if self.time_us is None or self.time_us <= now_us:
+            return self
+        return Completeness(None, self.pending)
+
     def seen(self, ends: Ends) -> Completeness:
         """Return the same, with ends to reach."""
         if len(self.pending) >= MOST_PENDING:

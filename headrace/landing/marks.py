@@ -56,11 +56,15 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One partition: where the writer began, where the last commit began, what comes next."""
+    """One partition: where the writer began, where the last commit began, what comes next.
+
+    `epoch` is that of a leader whose log had all before `next`, -1 where it is not known.
+    """
 
     since: int
     start: int
     next: int
+    epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,12 @@ class Mark:
     def to_json(self) -> str:
         """Return the mark as the table keeps it."""
         spans = {
-            str(partition): [span.since, span.start, span.next]
+            str(partition): [
+                span.since,
+                span.start,
+                span.next,
+                *([span.epoch] if span.epoch >= 0 else []),
+            ]
             for partition, span in sorted(self.spans.items())
         }
         who = asdict(self.identity)
@@ -114,16 +123,18 @@ class Mark:
         return mark
 
 
-def following(
+def following(  # noqa: PLR0913, PLR0917 - what was before, whose it is, and how far it comes
     before: Mark | None,
     identity: Identity,
     snapshot: int,
     starts: Mapping[int, int],
     ends: Mapping[int, int],
+    epochs: Mapping[int, int] | None = None,
 ) -> Mark:
     """Return the mark of the next commit: it begins where the last one ended.
 
-    `starts` says where a partition begins that has no mark yet.
+    `starts` says where a partition begins that has no mark yet, `epochs` which leaders are known
+    to have had all up to the ends.
     """
     held = {} if before is None else before.spans
     spans = {}
@@ -131,7 +142,8 @@ def following(
         known = held.get(partition)
         start = starts[partition] if known is None else known.next
         since = start if known is None else known.since
-        spans[partition] = Span(since, start, max(start, ends.get(partition, start)))
+        following_at = max(start, ends.get(partition, start))
+        spans[partition] = Span(since, start, following_at, (epochs or {}).get(partition, -1))
     return Mark(identity, snapshot, spans)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headrace.application.places import from_json, to_json
 from headrace.times import format_time_us
 from stream_app.rewind.batches import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from stream_app.rewind.batches import Batch
     from stream_app.rewind.rewinding import Rewind
@@ -55,6 +56,15 @@ def _facts(batch: Batch) -> dict[str, object]:
     return {
         "batch": batch.number,
         "began": format_time_us(batch.began_us),
-        "sources": batch.offsets,
+        "sources": [_told(one) for one in batch.offsets],
         "obstacle": batch.obstacle,
     }
+
+
+def _told(offset: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a source's offset in Spark's log, of topics the offsets alone."""
+    if "tables" in offset:
+        return offset
+    if "past" in offset:
+        return {**offset, "live": to_json(from_json(offset["live"]))}
+    return to_json(from_json(offset))

@@ -97,10 +97,10 @@ def test_every_commit_says_where_it_ends(
         if snapshot.summary is not None
     ]
     other = 1 - partition
-    none = Span(0, 0, 0)
+    none = Span(0, 0, 0, epoch=0)
     assert [mark.spans for mark in marks] == [
-        {partition: Span(0, 0, 10), other: none},
-        {partition: Span(0, 10, 15), other: none},
+        {partition: Span(0, 0, 10, epoch=0), other: none},
+        {partition: Span(0, 10, 15, epoch=0), other: none},
     ]
     assert {mark.identity.pid for mark in marks} == {os.getpid()}
     assert load().properties[mark_property(name)] == marks[1].to_json()

@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from headrace.kafka.cluster import quiet
+from headrace.kafka.settings import quiet
 from router.ledger_file import LedgerFile
 from router.state import stream_state
 from tests.integration.live import LIMIT_S, Live, until_drained

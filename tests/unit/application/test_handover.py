@@ -6,7 +6,7 @@ import pytest
 
 from headrace.errors import Terminal
 from headrace.landing.marks import Identity, Mark, Span
-from stream_app.hybrid_plan import gaps, next_offsets
+from stream_app.hybrid_plan import gaps, mark_of
 
 
 def mark(writer: str, topic: str, **nexts: int) -> Mark:
@@ -17,7 +17,7 @@ def mark(writer: str, topic: str, **nexts: int) -> Mark:
 
 def test_the_writer_of_the_topic_is_asked() -> None:
     marks = [mark("a", "t", p0=5, p1=7), mark("b", "other", p0=1)]
-    assert next_offsets(marks, "t", "lake.tv.t") == {0: 5, 1: 7}
+    assert mark_of(marks, "t", "lake.tv.t").next_offsets == {0: 5, 1: 7}
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_writer_of_the_topic_is_asked() -> None:
 )
 def test_a_table_that_does_not_tell_is_refused(marks: list[Mark], sentence: str) -> None:
     with pytest.raises(Terminal, match=sentence):
-        next_offsets(marks, "t", "lake.tv.t")
+        mark_of(marks, "t", "lake.tv.t")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,11 +13,16 @@ from headrace.application import live_source
 from headrace.application.live_plan import LivePlan
 from headrace.application.live_source import LiveReader
 from headrace.config.hygiene import Hygiene
+from headrace.config.secret import Secret
 from headrace.config.workspace import Cluster
 from headrace.errors import ClusterUnreachable, Terminal
 from headrace.kafka.groups import ShownPlace
+from headrace.kafka.leaders import TopicEnds
 from headrace.records.raw import RAW_SCHEMA
 from headrace.records.values import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NOWHERE = Cluster("nowhere", "127.0.0.1:1", None, {})
 
@@ -23,6 +31,7 @@ class Reader(LiveReader):
     """A reader whose topic holds what the test says; None is a cluster that does not answer."""
 
     held: dict[int, range] | None
+    epochs: Mapping[int, int] = MappingProxyType({})
 
     def __init__(
         self, *, fresh: bool, starting: str = "earliest", until: int | None = None
@@ -32,10 +41,10 @@ class Reader(LiveReader):
         ends = None if until is None else {"t": {0: until}}
         super().__init__(plan, NOWHERE, starting, ends, fresh=fresh)
 
-    def _held(self) -> dict[str, dict[int, range]]:
+    def _held(self) -> dict[str, TopicEnds]:
         if self.held is None:
             raise ClusterUnreachable("nowhere", "127.0.0.1:1", "away")
-        return {"t": self.held}
+        return {"t": TopicEnds(self.held, self.epochs)}
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +114,24 @@ def test_a_topic_that_was_made_anew_is_told() -> None:
     reader.partitions({"t": {}}, {"t": {"0": 22}})
     with pytest.raises(Terminal, match="the topic ends before that"):
         reader.latestOffset()
+
+
+def test_the_epoch_of_a_leader_goes_along_and_is_no_news_of_its_own() -> None:
+    reader = Reader(fresh=True)
+    reader.held, reader.epochs = {0: range(5)}, {0: 7}
+    reader.latestOffset()
+    reader.partitions({"t": {"0": 0}}, {"t": {"0": [5, 7]}})
+    reader.epochs = {}
+    # Spark would run a batch of nothing.
+    assert reader.latestOffset() == {"t": {"0": [5, 7]}}
+    reader.held, reader.epochs = {0: range(20)}, {0: 7}
+    assert reader.latestOffset({"t": {"0": [5, 7]}}) == {"t": {"0": [15, 7]}}
+
+
+def test_what_goes_to_its_tasks_holds_nothing_secret() -> None:
+    values = Values("v", "raw", RAW_SCHEMA, Hygiene(), None)
+    plan = LivePlan("app.live", ("t",), {}, None, values, {}, Path(), None)
+    guarded = Cluster("c", "127.0.0.1:1", None, {"sasl.password": Secret("hush")})
+    reader = LiveReader(plan, guarded, "earliest", None, fresh=True)
+    there = pickle.loads(pickle.dumps(reader))  # noqa: S301 - our own, as Spark does it
+    assert list(there.read(live_source.Share([]))) == []

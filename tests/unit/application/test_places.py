@@ -13,6 +13,7 @@ from headrace.application.places import (
     Places,
     Stretch,
     capped,
+    epochs_from_json,
     from_json,
     shared_out,
     stretches,
@@ -39,6 +40,16 @@ def test_places_go_through_json_and_equal_ones_are_one_text(places: Places) -> N
     assert from_json(to_json(places)) == places
     turned = {topic: dict(reversed(of.items())) for topic, of in reversed(places.items())}
     assert str(to_json(turned)) == str(to_json(places))
+
+
+@given(PLACES, PLACES)
+def test_epochs_go_along_with_places(places: Places, known: Places) -> None:
+    said = to_json(places, known)
+    assert from_json(said) == places
+    assert epochs_from_json(said) == {
+        topic: {number: known[topic][number] for number in of if number in known.get(topic, {})}
+        for topic, of in places.items()
+    }
 
 
 @given(PLACES, PLACES, st.integers(1, 500))

@@ -15,7 +15,7 @@ KNOWN = Identity("w", "topic", "host", 7, "2026-03-01T00:00:00.000Z", "an-id")
 ME = Identity("w", "topic", "host", 7, "2026-03-01T00:00:00.000Z")
 
 offsets = st.integers(0, 2**63 - 1)
-spans = st.builds(Span, offsets, offsets, offsets)
+spans = st.builds(Span, offsets, offsets, offsets, st.integers(-1, 2**31 - 1))
 marks = st.builds(
     Mark, st.sampled_from([ME, KNOWN]), offsets, st.dictionaries(st.integers(0, 2**31 - 1), spans)
 )
@@ -24,6 +24,14 @@ marks = st.builds(
 @given(marks)
 def test_a_mark_is_read_as_it_was_written(mark: Mark) -> None:
     assert Mark.from_json(mark.to_json()) == mark
+
+
+def test_the_epoch_of_a_leader_goes_along_with_its_offset() -> None:
+    first = following(None, ME, 1, {0: 0, 1: 0}, {0: 5, 1: 5}, {0: 3, 1: 4})
+    assert {number: span.epoch for number, span in first.spans.items()} == {0: 3, 1: 4}
+    # An epoch that nobody knows is none: the old one was of another offset.
+    second = following(first, ME, 2, {}, {0: 9, 1: 9}, {0: 4})
+    assert {number: span.epoch for number, span in second.spans.items()} == {0: 4, 1: -1}
 
 
 def test_a_mark_of_a_newer_version_is_refused() -> None:

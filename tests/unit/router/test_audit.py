@@ -66,6 +66,12 @@ def test_a_batch_that_does_not_add_up() -> None:
     ]
 
 
+def test_offsets_that_hold_other_records_are_told() -> None:
+    others = Entry(1, AT, {0: Stretch(10, 30, Counts(20, written=20), replaced=3)})
+    why = "read before the topic was truncated, and other records since, not routed"
+    assert messages([*ledger(10), others], range(30)) == [f"lost: raw-0 @ 7 to 9: {why}"]
+
+
 def test_what_retention_took_is_told_exactly_until_old_batches_are_one() -> None:
     lost = Entry(1, AT, {0: Stretch(10, 30, Counts(5, written=5), lost=15)})
     entries = [*ledger(10), lost]

@@ -41,6 +41,14 @@ def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
     assert read.positions == {0: 36}
 
 
+def test_epochs_and_replaced_offsets_are_kept(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path / "ledger.jsonl", 1)
+    assert ledger.epochs == {0: -1}
+    ledger.append(Entry(1, "", {0: Stretch(12, 17, Counts(5, 5), replaced=4, epoch=7)}))
+    read = LedgerFile(ledger.path)
+    assert (read.entries, read.epochs) == (ledger.entries, {0: 7})
+
+
 @pytest.mark.parametrize("cut", [1, 5, 60])
 def test_a_torn_last_line_is_none(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "ledger.jsonl"

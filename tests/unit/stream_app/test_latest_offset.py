@@ -18,6 +18,7 @@ from headrace.application.live_source import LiveReader
 from headrace.config.hygiene import Hygiene
 from headrace.config.workspace import Cluster
 from headrace.kafka.groups import ShownPlace
+from headrace.kafka.leaders import TopicEnds
 from headrace.records.raw import RAW_SCHEMA
 from headrace.records.values import Values
 from stream_app.hybrid_source import HybridReader
@@ -39,8 +40,8 @@ class Live(LiveReader):
         plan = LivePlan("app.live", ("t",), {}, None, values, {}, Path(), None)
         super().__init__(plan, Cluster("c", "127.0.0.1:1", None, {}), "earliest", None, fresh=True)
 
-    def _held(self) -> dict[str, dict[int, range]]:
-        return {"t": {0: range(9)}}
+    def _held(self) -> dict[str, TopicEnds]:
+        return {"t": TopicEnds({0: range(9)}, {})}
 
 
 def hybrid(folder: Path) -> HybridReader:
