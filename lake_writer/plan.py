@@ -60,7 +60,7 @@ def landing_plan(workspace: Workspace, table: LoadedLakeTable, how: Values) -> L
     """Return the plan of a table's writer; its quarantine is made where it is missing."""
     config = table.config
     source = workspace.cluster(config.source.cluster)
-    room = KafkaCluster(source).largest_batch_bytes(config.source.topic)
+    taken = KafkaCluster(source).settings(config.source.topic)
     place = config.quarantine
     return LandingPlan(
         writer=config.name,
@@ -70,6 +70,6 @@ def landing_plan(workspace: Workspace, table: LoadedLakeTable, how: Values) -> L
         values=how,
         quarantine=None
         if place is None
-        else quarantine_way(workspace.cluster(place.cluster), place.topic, room),
+        else quarantine_way(workspace.cluster(place.cluster), place.topic, taken),
         keep=config.keep,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -16,6 +16,7 @@ from headrace.expressions.check import check_projection
 from headrace.expressions.settings import other_meaning
 from headrace.kafka.bulk import LARGEST_BATCH_BYTES, Way, properties_of
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.quarantine import as_taken
 from headrace.records.raw import RAW_SCHEMA
 from headrace.registry.address import address_of
 from headrace.registry.client import shared
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
     from headrace.schema.model import Record
     from router.plan import Target
 
-# A header may be added to what the source took at its largest.
-QUARANTINE_MARGIN_BYTES: Final = 64 * 1024
-# How far from its clock a broker lets a record's time be; older ones have no such settings.
-TIMESTAMP_BOUNDS: Final = (
-    "message.timestamp.after.max.ms",
-    "message.timestamp.before.max.ms",
-)
 log = structlog.get_logger(__name__)
 
 
@@ -166,13 +160,6 @@ class Planner:
         batch_bytes = min(LARGEST_BATCH_BYTES, kafka.largest_batch_bytes(target.topic))
         properties = self._workspace.cluster(target.cluster).client_properties()
         return Way(properties_of(properties), target.compression, batch_bytes)
-
-
-def as_taken(source: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a topic that takes whatever the source took, with more headers."""
-    room = int(source["max.message.bytes"]) + QUARANTINE_MARGIN_BYTES
-    bounds = {name: source[name] for name in TIMESTAMP_BOUNDS if name in source}
-    return {"max.message.bytes": str(room), "message.timestamp.type": "CreateTime", **bounds}
 
 
 def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record:

@@ -86,7 +86,7 @@ def _quarantines(
         topic: quarantine_way(
             target,
             f"{topic}.quarantine" if named is None else named.topic,
-            kafka.largest_batch_bytes(topic),
+            kafka.settings(topic),
         )
         for topic in source.topics
     }

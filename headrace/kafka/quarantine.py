@@ -10,6 +10,8 @@ from headrace.kafka.bulk import LARGEST_BATCH_BYTES, Way, properties_of
 from headrace.kafka.cluster import KafkaCluster
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headrace.config.workspace import Cluster
     from headrace.kafka.bulk import BulkProducer
     from headrace.records.rows import Headers
@@ -21,6 +23,13 @@ WRITING: Final = "TASK_PUT"
 EXCEPTION_CLASS: Final = "headrace.BadRecord"
 # A record that only just fitted into the source gets headers, and has to fit again.
 MARGIN_BYTES: Final = 64 * 1024
+# Kafka's client sends 0 as «now»: a record of 1970's first millisecond is given the next one.
+LEAST_MS: Final = 1
+# How far from its clock a broker lets a record's time be; older ones have no such settings.
+TIMESTAMP_BOUNDS: Final = (
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+)
 # A reason may quote what a foreign schema calls its types, and must not outgrow the margin.
 MOST_CHARACTERS: Final = 2_000
 
@@ -38,24 +47,32 @@ class Quarantine:
         headers = [*own, *headers_of_bad(message, stage, reason, connector)]
         _, timestamp_ms = message.timestamp()
         self.producer.produce_patiently(
-            self.topic, message.value(), message.key(), headers, max(timestamp_ms, 0)
+            self.topic, message.value(), message.key(), headers, timestamp_ms or LEAST_MS
         )
 
     def refused(self, reason: str) -> Terminal:
         """Return the error for a bad record that the quarantine itself does not take."""
         return Terminal(
             f"the quarantine topic {self.topic} refuses a record: {reason}",
-            "let it take what the source takes (max.message.bytes)",
+            "let it take what the source takes: set its max.message.bytes,"
+            f" {' and '.join(TIMESTAMP_BOUNDS)} as the source has them",
         )
 
 
-def quarantine_way(cluster: Cluster, topic: str, room: int) -> tuple[str, Way]:
+def as_taken(source: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a topic that takes whatever one of these took, with more headers."""
+    room = int(source["max.message.bytes"]) + MARGIN_BYTES
+    bounds = {name: source[name] for name in TIMESTAMP_BOUNDS if name in source}
+    return {"max.message.bytes": str(room), "message.timestamp.type": "CreateTime", **bounds}
+
+
+def quarantine_way(cluster: Cluster, topic: str, source: Mapping[str, str]) -> tuple[str, Way]:
     """Return a quarantine topic and the way to it; it is made where it is missing.
 
-    `room` is how large a batch the source takes, and so the quarantine.
+    `source` are the settings of the topic whose bad records it is for: it takes what that took.
     """
     kafka = KafkaCluster(cluster)
-    kafka.ensure_topic(topic, settings={"max.message.bytes": str(room + MARGIN_BYTES)})
+    kafka.ensure_topic(topic, settings=as_taken(source))
     batch_bytes = min(LARGEST_BATCH_BYTES, kafka.largest_batch_bytes(topic))
     return topic, Way(properties_of(cluster.client_properties()), "lz4", batch_bytes)
 

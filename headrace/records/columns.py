@@ -38,6 +38,9 @@ DAY_MS: Final = 86_400_000
 FIRST_MS: Final = FIRST_DAY * DAY_MS
 END_MS: Final = (LAST_DAY + 1) * DAY_MS
 NO_VALUE: Final = "it is a tombstone: the record has no value"
+# What Kafka has where a producer gave a record no time.
+NO_TIME_MS: Final = -1
+NO_TIME: Final = "it has no timestamp (-1): when it arrived is not known"
 BEYOND: Final = "its timestamp lies beyond the years 0001 to 9999"
 _ARGUMENTS: Final = ("messages", "now_ms", "rows", "at_ms", "offsets", "regions", "bad")
 
@@ -109,12 +112,14 @@ def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Cal
     lists = () if kept is None else kept.lists
     whole, unfollowed, find = _with_unfollowed(values)
     half = decoding(values.format, whole, values.hygiene, values.registry)
-    broken = Broken("decode", None, BEYOND, values.hygiene.action("decode"))
+    no_time, beyond = (
+        Broken("decode", None, why, values.hygiene.action("decode")) for why in (NO_TIME, BEYOND)
+    )
     body = [
         "for m in messages:",
         "    at = m.timestamp()[1]",
-        f"    if not {FIRST_MS} <= at < {END_MS}:",
-        "        bad.append((m, beyond))",
+        f"    if at == {NO_TIME_MS} or not {FIRST_MS} <= at < {END_MS}:",
+        f"        bad.append((m, no_time if at == {NO_TIME_MS} else beyond))",
         "        if beyond.action == 'fail': break",
         "        continue",
         *(f"    {line}" for line in half.first),
@@ -126,7 +131,8 @@ def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Cal
     ]
     names = {
         **half.names,
-        "beyond": broken,
+        "no_time": no_time,
+        "beyond": beyond,
         **_tombstone(values, whole),
         **find,
         "region": region,

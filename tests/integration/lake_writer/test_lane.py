@@ -181,11 +181,14 @@ def test_where_a_task_stops_it_leaves_nothing(pipelines: Pipelines, name: str) -
     assert task.files() == []
 
 
-def test_a_timestamp_that_is_none_is_turned_away(pipelines: Pipelines, name: str) -> None:
-    beyond_ms = 2**62
-    pipelines.send(name, [Record(event(1), b"k"), Record(event(2), b"k", timestamp_ms=beyond_ms)])
+@pytest.mark.parametrize("at_ms", [2**62, -1])
+def test_a_timestamp_that_is_none_is_turned_away(
+    pipelines: Pipelines, name: str, at_ms: int
+) -> None:
+    """Beyond any calendar, or what Kafka has where a producer gave none."""
+    pipelines.send(name, [Record(event(1), b"k"), Record(event(2), b"k", timestamp_ms=at_ms)])
     done = work(WithoutSpark(pipelines, name).work)
     assert done.problem is None
     assert (done.records, done.bad, sum(one.record_count for one in done.files)) == (2, 1, 1)
     (kept,) = pipelines.seen(f"{name}.quarantine", "fronting")
-    assert kept.timestamp_ms == beyond_ms
+    assert kept.timestamp_ms == at_ms
