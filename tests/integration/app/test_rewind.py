@@ -191,7 +191,7 @@ def test_json_lines_of_later_batches_are_put_aside_by_the_command(job: Callable[
     assert newest["sources"] == [{counts.name: {"0": 18, "1": 18}}]
     assert oldest["sources"] == [{counts.name: {"0": 9, "1": 9}}]
     shown = run(*command, "--list", cwd=root)
-    assert f"      0  {oldest['committed']}  {counts.name} 0:9 1:9" in shown.stdout
+    assert f"      0  {oldest['began']}  {counts.name} 0:9 1:9" in shown.stdout
     done = run(*command, "--to", oldest["began"], cwd=root)
     assert done.returncode == 0, done.stderr
     (kept,) = counts.state.glob("before-rewind-*")
