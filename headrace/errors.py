@@ -82,7 +82,8 @@ class ClusterUnreachable(Transient):
     def __init__(self, cluster: str, bootstrap_servers: str, reason: str) -> None:
         super().__init__(
             f"no Kafka broker of cluster {cluster} answers at {bootstrap_servers} ({reason})",
-            "start it (on a laptop: headrace dev), or correct bootstrap_servers in headrace.yaml",
+            "start it (on a laptop: headrace dev), or correct bootstrap_servers, and security.protocol"
+            " if it wants TLS or a login, in headrace.yaml",
         )
 
 

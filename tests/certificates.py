@@ -50,6 +50,34 @@ class Certificates:
         return context
 
 
+@dataclass(frozen=True)
+class Issued:
+    """A certificate and its key, each in a file."""
+
+    certificate: Path
+    key: Path
+
+
+class Authority:
+    """Signs certificates; its own is what clients and servers are told to trust."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._signed = _signed(name, self._key, self._key, issuer=None)
+        self.certificate = folder / f"{name}.pem"
+        self.certificate.write_bytes(self._signed.public_bytes(serialization.Encoding.PEM))
+
+    def issue(self, name: str, *, days: int = 1) -> Issued:
+        """Sign a certificate for a name on the loopback; less than no days, and it has expired."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        signed = _signed(name, key, self._key, self._signed, days=days)
+        issued = Issued(self._folder / f"{name}.pem", self._folder / f"{name}.key")
+        issued.certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+        issued.key.write_bytes(_pem(key, serialization.NoEncryption()))
+        return issued
+
+
 def make_certificates(folder: Path) -> Certificates:
     """Write the files; a key of elliptic curves takes no time to make."""
     made = Certificates(folder)
@@ -76,6 +104,8 @@ def _signed(
     key: ec.EllipticCurvePrivateKey,
     signer: ec.EllipticCurvePrivateKey,
     issuer: x509.Certificate | None,
+    *,
+    days: int = 1,
 ) -> x509.Certificate:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = dt.datetime.now(dt.UTC)
@@ -85,8 +115,8 @@ def _signed(
         .issuer_name(subject if issuer is None else issuer.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
+        .not_valid_before(now - dt.timedelta(days=3))
+        .not_valid_after(now + dt.timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
     if issuer is not None:

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.contract import ORIGIN
 from headrace.errors import Terminal, Transient
+from headrace.kafka.refusal import refusal, settings_refused
 from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
@@ -90,13 +91,12 @@ class BulkProducer:
         try:
             self._producer = Producer({**settings, "on_delivery": self._on_failure})
         except KafkaException as problem:
-            raise Terminal(
-                f"Kafka's client refuses its settings: {problem.args[0].str()}"
-            ) from None
+            raise settings_refused(problem) from None
+        self._settings = dict(way.properties)
         self.produce = self._producer.produce
         self.poll = self._producer.poll
         self._refused: list[Refused] = []
-        self._failure: str | None = None
+        self._failure: tuple[str, KafkaError] | None = None
 
     def produce_patiently(
         self,
@@ -127,8 +127,11 @@ class BulkProducer:
     def raise_failure(self) -> None:
         """Raise what kept a record from arriving; the producer is then of no more use."""
         if self._failure is not None:
+            topic, error = self._failure
+            if (refused := refusal(error, self._settings, topic=topic)) is not None:
+                raise refused
             raise Transient(
-                f"a record did not arrive: {self._failure}",
+                f"a record did not arrive: {topic}: {error.str()}",
                 "what was not acknowledged is sent again",
             )
 
@@ -147,7 +150,7 @@ class BulkProducer:
                 )
             )
         elif self._failure is None:
-            self._failure = f"{topic}: {error.str()}"
+            self._failure = topic, error
 
 
 class Producers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import weakref
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import (
     KafkaError,
@@ -30,6 +30,7 @@ from headrace.kafka.leaders import (
     ask_leaders,
 )
 from headrace.kafka.ranges import RangeReader
+from headrace.kafka.refusal import reason_of, refusal, settings_refused
 from headrace.kafka.settings import quiet
 from headrace.kafka.truncation import NO_EPOCH, Reached, replaced
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from headrace.config.workspace import Cluster
 
 METADATA_LIMIT_S = 10.0
+# A client that is refused meets that at once, and goes on trying.
+LOOK_S = 1.0
 CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -64,17 +67,30 @@ class KafkaCluster:
         self._cluster = cluster
         # For an offset of a partition, the newest epoch whose leader has been asked about it.
         self._whole: dict[tuple[str, int], dict[Reached, int]] = {}
-        self._admin = AdminClient(quiet(cluster.client_properties()))
+        self._settings = cluster.client_properties()
+        # What the client meets on its way, and tells nobody who waits for an answer.
+        self._met: list[KafkaError] = []
+        try:
+            settings: dict[str, Any] = {**quiet(self._settings), "error_cb": self._met.append}
+            self._admin = AdminClient(settings)
+        except KafkaException as problem:
+            raise settings_refused(problem, self.name) from None
         # OpenSSL's own end, in the client, stumbles over threads that still run by then.
         weakref.finalize(self, self._admin.__exit__, None, None, None)
 
     def topics(self) -> dict[str, int]:
         """Return all topics with their number of partitions."""
-        try:
-            found = self._admin.list_topics(timeout=METADATA_LIMIT_S).topics
-        except KafkaException as problem:
-            raise self._unreachable(problem) from None
-        return {name: len(topic.partitions) for name, topic in found.items()}
+        self._forget()
+        deadline = time.monotonic() + METADATA_LIMIT_S
+        while True:
+            try:
+                found = self._admin.list_topics(timeout=LOOK_S).topics
+            except KafkaException as problem:
+                unreachable = self._unreachable(problem)
+                if isinstance(unreachable, Terminal) or time.monotonic() > deadline:
+                    raise unreachable from None
+            else:
+                return {name: len(topic.partitions) for name, topic in found.items()}
 
     def topic_id(self, topic: str) -> str:
         """Return the id that a topic was given when it was made; one made anew has another."""
@@ -113,9 +129,20 @@ class KafkaCluster:
         """Return a topic's number of partitions, or say which topics there are."""
         known = self.topics()
         if topic not in known:
+            self._refuse_hidden(topic)
             visible = [name for name in known if not name.startswith("__")]
             raise TopicMissing(topic, self.name, visible)
         return known[topic]
+
+    def _refuse_hidden(self, topic: str) -> None:
+        """Say that a topic may not be seen: in a list of all, the broker leaves it out."""
+        described = self._admin.describe_topics(TopicCollection([topic]))[topic]
+        try:
+            self._answer(described)
+        except KafkaException as problem:
+            refused = refusal(problem.args[0], self._settings, self.name, topic)
+            if refused is not None:
+                raise refused from None
 
     def ensure_topic(
         self,
@@ -134,6 +161,9 @@ class KafkaCluster:
             # Somebody else created it in between: what was asked for is there.
             refused = problem.args[0]
             if refused.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                told = refusal(refused, self._settings, self.name, topic)
+                if told is not None:
+                    raise told from None
                 is_no_name = NAME.fullmatch(topic) is None
                 raise Terminal(
                     f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
@@ -227,10 +257,14 @@ class KafkaCluster:
         try:
             return future.result(METADATA_LIMIT_S)
         except TimeoutError:
+            self._raise_refusal()
             raise self._silent(METADATA_LIMIT_S) from None
 
     def _unanswered(self, topic: str, problem: KafkaException) -> HeadraceError:
         """Return why a question about a topic has no answer: maybe there is no such topic."""
+        refused = refusal(problem.args[0], self._settings, self.name, topic)
+        if refused is not None:
+            return refused
         if problem.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             try:
                 self.require_topic(topic)
@@ -242,6 +276,25 @@ class KafkaCluster:
         reason = f"no answer within {limit_s:.0f} s"
         return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)
 
-    def _unreachable(self, problem: KafkaException) -> ClusterUnreachable:
-        reason = problem.args[0].str()
+    def _forget(self) -> None:
+        """Forget what was met before the question that is asked now."""
+        self._admin.poll(0)
+        self._met.clear()
+
+    def _raise_refusal(self) -> None:
+        """Raise why the cluster does not let this client in, if that is what it met."""
+        if (refused := self._refusal()) is not None:
+            raise refused
+
+    def _refusal(self, *more: KafkaError) -> Terminal | None:
+        self._admin.poll(0)
+        told = (refusal(one, self._settings, self.name) for one in (*more, *self._met))
+        return next((one for one in told if one is not None), None)
+
+    def _unreachable(self, problem: KafkaException) -> HeadraceError:
+        if (refused := self._refusal(problem.args[0])) is not None:
+            return refused
+        # That all brokers are down is no cause.
+        causes = [one for one in self._met if one.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001 - its public name
+        reason = reason_of(next(iter(causes), problem.args[0]))
         return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)

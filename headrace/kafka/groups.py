@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from headrace.errors import HeadraceError, Transient
+from headrace.kafka.refusal import refusal
 from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class GroupPlace:
 
     def __init__(self, cluster: Cluster, group: str) -> None:
         self.group = group
+        self._cluster = cluster
         self._consumer = Consumer(
             {**quiet(cluster.client_properties()), "group.id": group, "enable.auto.commit": False}
         )
@@ -36,6 +38,9 @@ class GroupPlace:
         try:
             self._consumer.commit(offsets=places, asynchronous=False)
         except KafkaException as problem:
+            settings = self._cluster.client_properties()
+            if (refused := refusal(problem.args[0], settings, self._cluster.name)) is not None:
+                raise refused from None
             reason = problem.args[0].str()
             raise Transient(f"group {self.group} could not be committed: {reason}") from None
 

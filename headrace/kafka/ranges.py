@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from headrace.errors import Terminal, Transient
 from headrace.kafka.headers import with_readable_headers
+from headrace.kafka.refusal import refusal, settings_refused
 from headrace.kafka.settings import quiet
 from headrace.kafka.truncation import is_truncation
 
@@ -66,6 +67,7 @@ class RangeReader:
     """A consumer without a group, told exactly what to read."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
         self._consumer = Consumer(
             {
                 **quiet(properties),
@@ -107,6 +109,11 @@ class RangeReader:
         finally:
             self._consumer.unassign()
 
+    def _raise_refusal(self, topic: str, run: Sequence[Message]) -> None:
+        for error in filter(None, map(_error_of, run)):
+            if (refused := refusal(error, self._properties, topic=topic)) is not None:
+                raise refused
+
     def one(self, topic: str, partition: int, offset: int) -> Message:
         """Return a single record once more."""
         for _, messages in self.chunks(topic, {partition: range(offset, offset + 1)}):
@@ -139,6 +146,7 @@ class RangeReader:
     ) -> Iterator[tuple[int, Sequence[Message]]]:
         reached = 0
         if any(map(_error_of, run)):
+            self._raise_refusal(topic, run)
             reached = _end_of(topic, number, run)
             run = [message for message in run if message.error() is None]
         end = ends.get(number)
@@ -225,9 +233,7 @@ class Readers:
         try:
             return RangeReader(properties)
         except KafkaException as problem:
-            raise Terminal(
-                f"Kafka's client refuses its settings: {problem.args[0].str()}"
-            ) from None
+            raise settings_refused(problem) from None
 
     def give_back(self, properties: Mapping[str, str], reader: RangeReader) -> None:
         """Keep a reader for the next task."""

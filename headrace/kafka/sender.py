@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.errors import Terminal, Transient
+from headrace.kafka.refusal import refusal
 from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Sender:
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self._topic = topic
+        self._cluster = cluster
         self._producer = Producer(
             {
                 **quiet(cluster.client_properties()),
@@ -87,6 +89,14 @@ class Sender:
 
     def _raise_failure(self) -> None:
         if self._first_failure is not None:
+            refused = refusal(
+                self._first_failure,
+                self._cluster.client_properties(),
+                self._cluster.name,
+                self._topic,
+            )
+            if refused is not None:
+                raise refused
             raise Transient(
                 f"a record did not reach {self._topic}: {self._first_failure.str()};"
                 f" {self.delivered} arrived before"

@@ -31,6 +31,10 @@ RENAMED = {
     "compression.codec": "compression.type",
     "message.max.bytes": "max.request.size",
     "batch.num.messages": "",
+    # OpenSSL's names of ciphers and curves are not Java's; each has its own good ones.
+    "ssl.cipher.suites": "",
+    "ssl.curves.list": "",
+    "ssl.sigalgs.list": "",
 }
 HOST_CHECK = "ssl.endpoint.identification.algorithm"
 LOGIN_MODULES = {
@@ -46,7 +50,9 @@ COMPOSED = frozenset(
         "ssl.ca.location",
         "ssl.ca.pem",
         "ssl.certificate.location",
+        "ssl.certificate.pem",
         "ssl.key.location",
+        "ssl.key.pem",
     }
 )
 
@@ -99,14 +105,31 @@ def _trust(settings: Mapping[str, str]) -> dict[str, str]:
             "ssl.truststore.type": "PEM",
             "ssl.truststore.certificates": settings["ssl.ca.pem"],
         }
-    certificate, key = settings.get("ssl.certificate.location"), settings.get("ssl.key.location")
+    certificate, key = _pem(settings, "ssl.certificate"), _pem(settings, "ssl.key")
     if certificate and key:
+        _require_pkcs8(key)
         result |= {
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.certificate.chain": _read(certificate),
-            "ssl.keystore.key": _read(key),
+            "ssl.keystore.certificate.chain": certificate,
+            "ssl.keystore.key": key,
         }
     return result
+
+
+def _pem(settings: Mapping[str, str], name: str) -> str | None:
+    place = settings.get(f"{name}.location")
+    return settings.get(f"{name}.pem") if place is None else _read(place)
+
+
+def _require_pkcs8(key: str) -> None:
+    """Refuse a key that OpenSSL reads and Java does not, before Java does it in its own words."""
+    for kind in ("RSA", "EC", "DSA"):
+        if f"-----BEGIN {kind} PRIVATE KEY-----" in key:
+            raise Terminal(
+                f"the client's key is in OpenSSL's own format (BEGIN {kind} PRIVATE KEY), which"
+                " Spark's client for Kafka, in Java, does not read",
+                "write it as PKCS 8: openssl pkcs8 -topk8 -nocrypt -in OLD.key -out NEW.key",
+            )
 
 
 def _read(path: str) -> str:

@@ -113,3 +113,23 @@ def test_certificates(tmp_path: Path) -> None:
 def test_whether_host_names_are_checked(word: str, java: str) -> None:
     name = "ssl.endpoint.identification.algorithm"
     assert java_settings({name: word}) == {name: java}
+
+
+def test_certificates_that_are_given_in_the_text() -> None:
+    found = java_settings({"ssl.certificate.pem": "CERT", "ssl.key.pem": "KEY"})
+    assert found == {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": "CERT",
+        "ssl.keystore.key": "KEY",
+    }
+
+
+@pytest.mark.parametrize("kind", ["RSA", "EC"])
+def test_a_key_that_java_does_not_read_is_refused_with_how_to_write_it(kind: str) -> None:
+    key = f"-----BEGIN {kind} PRIVATE KEY-----\nMHc=\n"
+    with pytest.raises(Terminal, match=r"(?s)Java, does not read.*openssl pkcs8 -topk8"):
+        java_settings({"ssl.certificate.pem": "CERT", "ssl.key.pem": key})
+
+
+def test_names_of_ciphers_are_not_handed_on() -> None:
+    assert java_settings({"ssl.cipher.suites": "ECDHE-RSA-AES256-GCM-SHA384"}) == {}
