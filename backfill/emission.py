@@ -69,11 +69,10 @@ def emitted(result: DataFrame, app: LoadedApp, record: RunRecord | None, plan: P
 
 
 def with_reach(result: DataFrame, app: LoadedApp, record: RunRecord) -> RunRecord:
-    """Return the record with how far a live run has to be, so that none of the period is open there."""
+    """Return the record with how long after its time a row may be emitted, by a live run too."""
     if record.emitted is None or not app.config.watermarks:
         return record
-    reach_us = reach_of(result).longest_us
-    return replace(record, through_us=record.emitted.end_us_exclusive + reach_us)
+    return replace(record, reach_us=reach_of(result).longest_us)
 
 
 def refuse_published(state: RunState, record: RunRecord) -> None:

@@ -41,8 +41,8 @@ class RunRecord:
     # Of an application: what it was when the run began, and the table that it wrote to then.
     used: AppUsed | None = None
     sink: dict[str, Any] | None = None
-    # The live watermark that says that all windows which begin in the period have been emitted.
-    through_us: int | None = None
+    # How long after a row's time the application may emit it: its longest window.
+    reach_us: int | None = None
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from backfill.request import state_of
 from headrace.application.table_sink import Upsert, again_on_conflict, append_whole
 from headrace.checkpoint import watermark_us
 from headrace.config.app_sinks import IcebergSink
@@ -16,7 +17,7 @@ from headrace.iceberg.spark_names import spark_name
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from backfill.period import Period
     from backfill.state import RunRecord
@@ -57,10 +58,10 @@ def publish(spark: SparkSession, workspace: Workspace, run_id: str, record: RunR
             f"{record.staged} is gone: run {run_id} was published, or cancelled",
             "backfill status shows the runs; a new one needs another --run-id",
         )
-    require_passed(workspace, sink, run_id, record)
     # The session may know the table as it was when it was made, and empty.
     spark.catalog.refreshTable(spark_name(record.staged))
     rows = spark.table(spark_name(record.staged))
+    require_emitted(workspace, rows, run_id, record)
     count = rows.count()
     log.info("publishing", run=run_id, table=sink.identifier, mode=sink.mode, rows=count)
     match sink.mode:
@@ -75,25 +76,42 @@ def publish(spark: SparkSession, workspace: Workspace, run_id: str, record: RunR
     return count
 
 
-def require_passed(workspace: Workspace, sink: IcebergSink, run_id: str, record: RunRecord) -> None:
-    """Refuse to publish rows that the live run, as it is now, will still emit itself.
+def require_emitted(workspace: Workspace, rows: DataFrame, run_id: str, record: RunRecord) -> None:
+    """Refuse to publish rows that the live run, as it is now, has still to emit itself.
 
-    A row with a key takes the place of itself. Where no live run of the application is known
-    here, nothing can be told.
+    It has emitted what the replay has where its watermark is as far as the replay's, or has passed
+    the newest row. A row with a key takes the place of itself. Where no live run of the application
+    is known here, nothing can be told.
     """
-    if sink.mode == "upsert" or record.through_us is None or record.used is None:
+    sink = IcebergSink.model_validate(record.sink)
+    if sink.mode == "upsert" or record.reach_us is None or record.used is None:
         return
     live_us = watermark_us(workspace.state_dir / "app" / record.used.name / "checkpoint")
-    if live_us is None or live_us >= record.through_us:
+    replay_us = watermark_us(state_of(workspace, run_id).checkpoint)
+    if live_us is None or replay_us is None or live_us >= replay_us:
         return
-    through = format_time_us(record.through_us)
+    newest_us = _newest_us(rows, sink)
+    if newest_us is None or live_us >= newest_us + record.reach_us:
+        return
+    needed = format_time_us(min(replay_us, newest_us + record.reach_us))
     raise Transient(
-        f"the live run of {record.used.name} will still emit rows of the period itself: its"
-        f" watermark is at {format_time_us(live_us)}, and they are all emitted at {through};"
-        " published now, they would be there twice",
+        f"the live run of {record.used.name} has still to emit rows that were staged: its watermark"
+        f" is at {format_time_us(live_us)}, and they are all emitted at {needed}; published now, they"
+        " would be there twice",
         f"backfill publish {run_id} once it has passed that; or replay a period that ends earlier;"
         " or, if that run does not go on, remove its state",
     )
+
+
+def _newest_us(rows: DataFrame, sink: IcebergSink) -> int | None:
+    """Return the newest time of a row; None where there is none, or no column of times."""
+    if sink.time_column is None:
+        return None
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - importing it takes a second
+
+    time = F.col(sink.time_column).cast("timestamp")
+    found = rows.agg(F.max(F.unix_micros(time)).alias("newest")).collect()[0]["newest"]
+    return None if found is None else int(found)
 
 
 def drop(spark: SparkSession, staged: str) -> None:

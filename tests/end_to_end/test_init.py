@@ -50,6 +50,8 @@ def test_its_applications_run_on_a_broker(tmp_path: Path, broker: Broker) -> Non
         "sink": "iceberg:lake.playback.starts_by_daypart",
         "rows_read": starts,
         "turned_away": {},
+        "dropped_late": 0,
+        "dropped_late_is_exact": True,
     }
     again = run("headrace", *app, "--select", "starts=live-start", cwd=home, KAFKA=kafka)
     assert again.returncode == 2

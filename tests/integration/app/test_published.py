@@ -19,6 +19,7 @@ from backfill.results.compare import Wish
 from backfill.results.publish import publish
 from backfill.results.published import published
 from backfill.results.sweep import Sweep, cheapest, forget_killed
+from headrace.checkpoint import watermark_us
 from headrace.config.load import load_app
 from headrace.errors import Terminal, Transient, UsageError
 from headrace.iceberg import replace
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from backfill.certificate import Certificate
+    from backfill.state import RunRecord
     from headrace.config.load import LoadedApp
     from headrace.config.workspace import Workspace
     from tests.integration.pipelines import Pipelines
@@ -194,34 +196,51 @@ def test_publishing_goes_by_what_the_run_was_begun_with(
     assert not stage.spark.catalog.tableExists(f"{stage.table}_new")
 
 
-def test_what_the_live_run_has_not_emitted_yet_is_not_published(stage: Stage) -> None:
-    windows = (
-        "SELECT count(*) AS id, window.start AS at FROM events GROUP BY window(at, '5 minutes')"
-    )
+WINDOWS = "SELECT count(*) AS id, window.{at} AS at FROM events GROUP BY window(at, '5 minutes')"
+
+
+def staged_windows(stage: Stage, at: str, *, close: bool) -> tuple[str, RunRecord]:
+    """Stage counts by window of the period alone, with those that are open at its end or without."""
     app = stage.app(
         mode="append",
-        transform={"sql": windows},
+        transform={"sql": WINDOWS.format(at=at)},
         watermarks={"events": {"column": "at", "delay": "1min"}},
     )
-    run_id, spark, live = f"run-{stage.name}", stage.spark, f"app/{stage.name}/checkpoint/commits/7"
-    request = replace_field(stage.request(app, stage=True), close_windows=True)
-    replay_app(AppRun(app, stage.workspace, run_id), request, spark, Drain())
+    run_id = f"run-{stage.name}"
+    request = replace_field(stage.request(app, stage=True), period=PERIOD, close_windows=close)
+    replay_app(AppRun(app, stage.workspace, run_id), request, stage.spark, Drain())
     record = state_of(stage.workspace, run_id).record()
     assert record is not None
-    # A window that begins just before the period's end is emitted five minutes later.
-    assert record.through_us == PERIOD.end_us_exclusive + 5 * MINUTE_US
-    commit = stage.workspace.state_dir / live
-    commit.parent.mkdir(parents=True)
-    for behind_ms, published_now in ((1, False), (0, True)):
-        said = {"nextBatchWatermarkMs": record.through_us // 1000 - behind_ms}
-        commit.write_text(f"v1\n{json.dumps(said)}", encoding="utf-8")
-        if published_now:
-            assert publish(spark, stage.workspace, run_id, record) == 2
-        else:
-            with pytest.raises(Transient, match="they would be there twice") as raised:
-                publish(spark, stage.workspace, run_id, record)
-            assert f"backfill publish {run_id} once" in raised.value.advice
+    return run_id, record
+
+
+def live_is_at(stage: Stage, watermark_us: int) -> None:
+    commit = stage.workspace.state_dir / f"app/{stage.name}/checkpoint/commits/7"
+    commit.parent.mkdir(parents=True, exist_ok=True)
+    said = json.dumps({"nextBatchWatermarkMs": watermark_us // 1000})
+    commit.write_text(f"v1\n{said}", encoding="utf-8")
+
+
+def test_what_the_live_run_has_not_emitted_yet_is_not_published(stage: Stage) -> None:
+    run_id, record = staged_windows(stage, "start", close=True)
+    # The last window begins five minutes before the period's end, and ends with it.
+    live_is_at(stage, PERIOD.end_us_exclusive - 1000)
+    with pytest.raises(Transient, match="they would be there twice") as raised:
+        publish(stage.spark, stage.workspace, run_id, record)
+    assert f"backfill publish {run_id} once" in raised.value.advice
+    live_is_at(stage, PERIOD.end_us_exclusive)
+    assert publish(stage.spark, stage.workspace, run_id, record) == 2
     assert len(stage.numbers()) == len(BAD) + 2
+
+
+def test_a_live_run_that_is_as_far_as_the_replay_holds_up_nothing(stage: Stage) -> None:
+    """Windows are open at the end of all that came, for both of them."""
+    run_id, record = staged_windows(stage, "end", close=False)
+    replayed_us = watermark_us(state_of(stage.workspace, run_id).checkpoint)
+    assert replayed_us is not None
+    assert replayed_us < PERIOD.end_us_exclusive
+    live_is_at(stage, replayed_us)
+    assert publish(stage.spark, stage.workspace, run_id, record) == 1
 
 
 def test_a_run_is_gone_on_with_by_the_application_that_began_it(stage: Stage) -> None:
