@@ -106,6 +106,11 @@ class Command:
         return None
 
     @property
+    def comes_first(self) -> bool:
+        """Whether others show what it makes."""
+        return self.name in FIRST
+
+    @property
     def is_done_once(self) -> bool:
         """Whether the short form has one form of its output only."""
         return self.name in DONE_ONCE

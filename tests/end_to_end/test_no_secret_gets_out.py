@@ -28,6 +28,8 @@ from tests.registry_server import RegistryServer
 from tests.search_server import SearchServer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from confluent_kafka import Message
 
     from headrace.config.workspace import Workspace
@@ -165,12 +167,11 @@ def test_no_command_lets_a_secret_out(broker: Broker, tmp_path: Path, *, every_f
         )
         with Watch(site.temporary) as watch:
             leaked = [
-                f"{command.name} ({form})"
+                f"{one.name} ({form})"
                 for form in ("json", "text")
-                for command in every_command()
-                if form in command.forms
-                and (form == command.forms[-1] or every_form or not command.is_done_once)
-                and leaks(run(site, command, form))
+                for together in order(form, every_form=every_form)
+                for one, said in zip(together, run(site, together, form), strict=True)
+                if leaks(said)
             ]
         workspace = load_workspace(site.root)
         in_tables = [table for table in TABLES if leaks(all_of_a_table(workspace, table))]
@@ -183,11 +184,26 @@ def test_no_command_lets_a_secret_out(broker: Broker, tmp_path: Path, *, every_f
         assert not any(leaks(all_of_a_record(record)) for record in records), topic
 
 
-def run(site: Site, command: Command, form: str) -> bytes:
-    """Run a command that works; returns what it printed."""
-    with site.start(command, form) as process:
-        said = said_by(process, lasts=command.lasts)
-    assert process.returncode == 0, f"{command.name}: {said.decode()}"
+def order(form: str, *, every_form: bool) -> list[list[Command]]:
+    """Return what is run one after the other, and at the end what can be run together."""
+    commands = [
+        one
+        for one in every_command()
+        if form in one.forms and (form == one.forms[-1] or every_form or not one.is_done_once)
+    ]
+    first = [one for one in commands if one.comes_first]
+    return [*([one] for one in first), [one for one in commands if not one.comes_first]]
+
+
+def run(site: Site, commands: Sequence[Command], form: str) -> list[bytes]:
+    """Run commands that work at the same time; returns what they printed."""
+    running = [site.start(command, form) for command in commands]
+    said = [
+        said_by(process, lasts=command.lasts)
+        for process, command in zip(running, commands, strict=True)
+    ]
+    for command, process, text in zip(commands, running, said, strict=True):
+        assert process.returncode == 0, f"{command.name}: {text.decode()}"
     return said
 
 
