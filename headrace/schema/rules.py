@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from headrace.schema.defaults import problem_of
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from headrace.schema.model import Type
 
 MAX_PRECISION = 38
+# With a sign, 38 digits take 16 bytes.
+BYTES_OF_ANY_DECIMAL = 16
+# What Arrow, and with it a column, counts the bytes of a value in.
+LARGEST_FIXED = 2**31 - 1
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME_RULE = "a name has letters, digits and _, and no digit first"
 
@@ -53,7 +58,11 @@ def named_type(node: Type) -> tuple[str, tuple[str, ...]] | None:
 
 
 def largest_precision(size: int) -> int:
-    """Return how many decimal digits always fit into `size` bytes with a sign."""
+    """Return how many decimal digits always fit into `size` bytes with a sign.
+
+    Of more than any decimal has, the exact number is of no use, and takes long to find.
+    """
+    size = min(size, BYTES_OF_ANY_DECIMAL)
     return len(str(2 ** (8 * size - 1) - 1)) - 1 if size > 0 else 0
 
 
@@ -109,10 +118,10 @@ def _of_enumeration(enumeration: Enumeration) -> Iterator[str]:
     symbols = enumeration.symbols
     if not symbols:
         yield "an enum without symbols has no value"
-    for symbol in dict.fromkeys(symbols):
+    for symbol, times in Counter(symbols).items():
         if not _NAME.fullmatch(symbol):
             yield f"{symbol!r} is no valid enum symbol ({_NAME_RULE})"
-        if symbols.count(symbol) > 1:
+        if times > 1:
             yield f"the enum symbol {symbol} is there twice"
     if enumeration.default is not None and enumeration.default not in symbols:
         yield f"the enum's default {enumeration.default} is none of its symbols"
@@ -124,12 +133,17 @@ def _of_decimal(decimal: Decimal) -> Iterator[str]:
         yield f"a decimal of precision {precision} cannot be carried (1 to {MAX_PRECISION})"
     if not 0 <= scale <= precision:
         yield f"a decimal's scale is between 0 and its precision {precision}, not {scale}"
-    if decimal.fixed and precision > largest_precision(decimal.fixed.size):
+    if decimal.fixed is None:
+        return
+    yield from _of_fixed(decimal.fixed)
+    if precision > largest_precision(decimal.fixed.size):
         yield f"{precision} digits do not fit into a fixed of {decimal.fixed.size} bytes"
 
 
 def _of_fixed(fixed: Fixed) -> Iterator[str]:
     if fixed.size < 1:
         yield f"a fixed of {fixed.size} bytes holds nothing"
+    if fixed.size > LARGEST_FIXED:
+        yield f"a fixed of {fixed.size} bytes: a value has at most {LARGEST_FIXED:,}"
     if fixed.is_uuid and fixed.size != 16:
         yield f"a uuid has 16 bytes, not {fixed.size}"

@@ -124,6 +124,8 @@ def test_every_problem_is_told_at_once_and_whose_schema_it_is(tmp_path: Path) ->
         ({"type": "enum", "symbols": ["a"]}, "enum without its `name`"),
         ({"type": "fixed", "name": "1F", "size": 3}, "'1F' is no valid name"),
         ({"type": "fixed", "name": "F", "size": "3"}, "a fixed without its whole number of bytes"),
+        ({"type": "fixed", "name": "F", "size": 2**31}, "at most 2,147,483,647"),
+        (logical("fixed", "decimal", name="D", size=10**12, precision=5), "at most 2,147,483,647"),
         ({"type": "fixed", "name": "F", "size": True}, "a fixed without its whole number of bytes"),
         ({"type": "fixed", "name": "F", "size": 3, "aliases": ["a b"]}, "'a b' is no valid name"),
         ({"type": "fixed", "name": "long", "size": 3}, "the name long is one of Avro's own types"),
