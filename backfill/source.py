@@ -306,10 +306,12 @@ class LakeSource:
             if _is_told(file):
                 return file, events
             groups = self._reader.row_groups(opened, self._field_id, file.path)
+            # By the file's own count: rows that the manifest knows and the file has not are missing.
+            rows = opened.metadata.num_rows
         bounded = file._replace(
             min_ts_us=min((group.min_ts_us for group in groups), default=None),
             max_ts_us=max((group.max_ts_us for group in groups), default=None),
-            nulls=file.rows - sum(group.rows for group in groups),
+            nulls=rows - sum(group.rows for group in groups),
         )
         return bounded, events
 
