@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
-from backfill import tags
-from backfill.period import parse_period
-from backfill.plan import read_plan
-from backfill.reading import read_step
-from backfill.request import Request, new_run_id, plan_to_run, sources_of, state_of
+from backfill.plan.period import parse_period
+from backfill.plan.plan import read_plan
+from backfill.read.step_records import read_step
+from backfill.run import tags
+from backfill.run.planning import plan_to_run, sources_of
+from backfill.run.request import ReplayRequest, new_run_id, state_of
+from headrace.config.common.units import parse_duration
 from headrace.config.load import load_workspace
-from headrace.config.units import parse_duration
 from headrace.contract import INGESTION_TS
 from headrace.iceberg.catalog import load_table
+from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,15 +26,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.pace import Rate
-    from backfill.plan import Order, Plan
-    from backfill.planner import Step
-    from backfill.preconditions import NullTimes, UpTo
-    from backfill.source import LakeSource
-    from headrace.config.workspace import Workspace
-    from headrace.records.ahead import Ahead
+    from backfill.plan.plan import Order, Plan
+    from backfill.plan.preconditions import NullTimes, UpTo
+    from backfill.plan.steps import Step
+    from backfill.read.source import LakeSource
+    from backfill.run.pace import Rate
+    from headrace.application.ahead_of_time import Ahead
+    from headrace.config.workspace.workspace import Workspace
 
-MICROSECOND = timedelta(microseconds=1)
 A_WALK = timedelta(days=7)
 
 
@@ -71,7 +72,7 @@ class Replay:
         up_to: UpTo = "complete",
         workspace: Path | None = None,
     ) -> None:
-        request = Request(
+        request = ReplayRequest(
             tuple(tables),
             parse_period(start_ts, end_ts),
             tuple(regions),
@@ -114,10 +115,10 @@ class Replay:
 
         To be called before the query is started; an application's replay does it by itself.
         """
-        from backfill.narrowing import columns_used  # noqa: PLC0415 - a walk needs no Spark
-        from backfill.used import used_of  # noqa: PLC0415 - as above
+        from backfill.apps.narrowing import columns_used  # noqa: PLC0415 - a walk needs no Spark
+        from backfill.apps.used_columns import table_uses  # noqa: PLC0415 - as above
 
-        state_of(self.workspace, run_id).keep_reads(columns_used(used_of(result)))
+        state_of(self.workspace, run_id).store_reads(columns_used(table_uses(result)))
 
     def release(self, run_id: str) -> None:
         """Let go of the snapshots of a run that does not go on: expiry may take their files."""
@@ -142,63 +143,13 @@ class Replay:
         columns to read, `rate` how fast all of them together may go, `ahead` how far one of them
         may be ahead of the record's arrival.
         """
-        self.plan = read_plan(state_of(self.workspace, run_id).keep(self.plan))
+        from backfill.apps.streams import open_streams  # noqa: PLC0415 - a walk needs no Spark
+
+        plan_file = state_of(self.workspace, run_id).store_plan(self.plan)
+        self.plan = read_plan(plan_file)
         for source in sources_of(self.workspace, self.plan).values():
             tags.hold(source, run_id)
-        return self.opened(spark, run_id, columns=columns, rate=rate, ahead=ahead, lets_go=True)
-
-    def opened(  # noqa: PLR0913 - what a query may need to know of its tables
-        self,
-        spark: SparkSession,
-        run_id: str,
-        *,
-        columns: Mapping[str, Sequence[str]] | None = None,
-        rate: Rate | Literal["auto"] | None = None,
-        ahead: Mapping[str, Ahead] | None = None,
-        until: int | None = None,
-        finished: Mapping[str, Sequence[str]] | None = None,
-        lets_go: bool = False,
-    ) -> dict[str, DataFrame]:
-        """Return the same for a run whose snapshots are held by whoever began it.
-
-        `until` says before which step to end, `lets_go` that the query removes the tags. A table
-        that has `finished` has no rows any more; those columns of it are at the end of all time, in
-        a row of each batch that is to be filtered out.
-        """
-        # A walk needs no Spark.
-        from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415
-        from backfill.spark_task import schema_of, warm_readers  # noqa: PLC0415
-
-        plan_file = state_of(self.workspace, run_id).keep(self.plan)
-        spark.dataSource.register(ReplaySource)
-        reader = spark.readStream.format(NAME)
-        options = {
-            "workspace": str(self.workspace.root),
-            "plan": str(plan_file),
-            # On a cluster the cores of all executors, not those of the driver's machine.
-            "readers": str(spark.sparkContext.defaultParallelism),
-        }
-        if rate is not None:
-            options["rate_limit"] = str(rate)
-        if until is not None:
-            options["until"] = str(until)
-        if lets_go:
-            options["lets_go"] = "true"
-        named, bounds, gone = columns or {}, ahead or {}, finished or {}
-        chosen = {
-            source.name: {
-                **options,
-                "table": source.name,
-                "columns": ",".join(named.get(source.name, ())),
-            }
-            for source in self.plan.sources
-        }
-        warm_readers(spark, [dict(one) for one in chosen.values()])
-        streams = {}
-        for name, own in chosen.items():
-            if name in bounds:
-                own["ahead"] = bounds[name].to_json()
-            if name in gone:
-                own["finished"] = ",".join(gone[name])
-            streams[name] = reader.schema(schema_of(own)).options(**own).load()
-        return streams
+        options = {"rate_limit": None if rate is None else str(rate), "lets_go": "true"}
+        return open_streams(
+            spark, self.workspace, self.plan, plan_file, options, columns=columns, ahead=ahead
+        )

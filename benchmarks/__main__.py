@@ -67,12 +67,14 @@ FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900, budget_s=math.
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--full", is_flag=True, help="The real one: more rounds, more events, longer.")
+@click.option(
+    "--full", is_flag=True, help="The full form: more rounds and more events; it takes longer."
+)
 @click.option(
     "--only",
     multiple=True,
     type=click.Choice([one.name for one in BENCHMARKS]),
-    help="Only this benchmark; may be given again.",
+    help="Run only this contest; may be repeated.",
 )
 @click.option(
     "--rounds",
@@ -84,16 +86,18 @@ FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900, budget_s=math.
     type=click.IntRange(1000),
     help=f"How many events. [default: {SHORT.events:,}, --full {FULL.events:,}]",
 )
-@click.option("--list", "only_list", is_flag=True, help="Show who competes in what, and end.")
+@click.option(
+    "--list", "only_list", is_flag=True, help="List the contests and their competitors, then end."
+)
 def benchmarks(
     *, full: bool, only: tuple[str, ...], rounds: int | None, events: int | None, only_list: bool
 ) -> int:
-    """Measure the stages beside their peers, and beside the limit of this machine.
+    """Compare the stages with other tools, and with the limit of this machine.
 
-    All competitors take turns on one broker that is started for it on the loopback: A B C, then
-    B C A, and so on. A time counts only after the result was checked. Tables go to stdout,
-    progress to stderr, and all figures to artifacts/benchmarks. Ctrl-C stops everything and
-    writes what there is. How to read the tables: docs/benchmarks.md.
+    The benchmark starts one broker on the loopback. All competitors take turns on it: A B C, then
+    B C A, and so on. A time counts only if the result is right. Tables go to stdout, progress goes
+    to stderr, and all figures go to artifacts/benchmarks. Ctrl-C stops everything and writes the
+    results so far. docs/benchmarks.md explains the tables.
 
     \b
       python -m benchmarks                          short form, a few minutes

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Self
 from confluent_kafka import KafkaException
 
 from benchmarks.events import AVRO_SCHEMA, generate
-from headrace.config.workspace import Cluster
+from headrace.config.workspace.workspace import Cluster
 from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record, Sender
+from headrace.kafka.sender import KafkaRecord, Sender
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +91,7 @@ class Arena:
         sender = Sender(self.cluster, RAW_TOPIC)
         passing = value_bytes = 0
         for number, event in enumerate(generate(self.events, self.seed), 1):
-            sender.send(Record(event.value, event.key, timestamp_ms=event.timestamp_ms))
+            sender.send(KafkaRecord(event.value, event.key, timestamp_ms=event.timestamp_ms))
             passing += event.passes
             value_bytes += len(event.value)
             if number % REPORT_EVERY == 0:

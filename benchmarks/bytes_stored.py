@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Producer
 
 from benchmarks.arena import HEADRACE_YAML, console_script
-from headrace.config.workspace import Cluster
+from headrace.config.workspace.workspace import Cluster
 from headrace.demo.events import events
+from headrace.demo.workspace_template import create_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.kafka.cluster import KafkaCluster
-from headrace.workspace_template import create_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

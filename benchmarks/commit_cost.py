@@ -32,8 +32,8 @@ from pyiceberg.typedef import Record as Partition
 from headrace import contract
 from headrace.contract import with_metadata
 from headrace.iceberg.data_files import parquet_data_file
-from headrace.landing.commits import Batch, TableCommits
-from headrace.landing.marks import Identity
+from headrace.landing.commit_state import Identity
+from headrace.landing.commits import TableBatch, TableCommits
 from headrace.schema.iceberg import to_iceberg
 from headrace.schema.model import Field, Primitive, Record
 
@@ -119,10 +119,10 @@ class Commits:
     def _load(self) -> Table:
         return self._catalog.load_table(NAME)
 
-    def _batch(self) -> Batch:
+    def _batch(self) -> TableBatch:
         at = self._done
         starts = dict.fromkeys(range(self._partitions), at)
-        return Batch([self._file(self._table)], starts, dict.fromkeys(starts, at + 1))
+        return TableBatch([self._file(self._table)], starts, dict.fromkeys(starts, at + 1))
 
     def _file(self, table: Table) -> DataFile:
         day = self._done // COMMITS_A_DAY

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from benchmarks.peer import peer_command
 from headrace.embedded.broker import HOST, free_port
 from headrace.jars.cache import ensure_all
+from headrace.jars.java import java
 from headrace.jars.lock import parse
-from headrace.java import java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,8 @@ from headrace.config.load import load_workspace
 from headrace.contract import INGESTION_TS
 from headrace.errors import Terminal
 from headrace.jars.cache import ensure_all
+from headrace.jars.java import java
 from headrace.jars.lock import parse
-from headrace.java import java
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,13 +22,13 @@ import pyarrow.parquet as pq
 
 from benchmarks.arena import HEADRACE_YAML, console_script
 from headrace.config.load import load_workspace
-from headrace.config.workspace import Cluster
+from headrace.config.workspace.workspace import Cluster
 from headrace.contract import INGESTION_TS
 from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.embedded.process import wait_until
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record, Sender
+from headrace.kafka.sender import KafkaRecord, Sender
 
 TOPIC = "events"
 PARTITIONS = 4
@@ -69,7 +69,7 @@ class Steady:
         while not self._over.wait(1 / SENDS_A_SECOND):
             now_ms = time.time_ns() // 1_000_000
             for _ in range(self._each):
-                self._sender.send(Record(b'{"id":%d}' % number, timestamp_ms=now_ms))
+                self._sender.send(KafkaRecord(b'{"id":%d}' % number, timestamp_ms=now_ms))
                 number += 1
 
 

@@ -11,8 +11,8 @@ import psutil
 from confluent_kafka import libversion
 
 from benchmarks.measure import ROOT
+from headrace.jars.java import java
 from headrace.jars.lock import JarSet, locked
-from headrace.java import java
 
 
 def machine() -> dict[str, str | int | float]:

@@ -12,9 +12,10 @@ import resource
 import time
 from pathlib import Path
 
-from backfill.period import parse_period
-from backfill.request import Request, plan_of
-from backfill.widening import Watermark
+from backfill.plan.period import parse_period
+from backfill.plan.widening import Watermark
+from backfill.run.planning import plan_of
+from backfill.run.request import ReplayRequest
 from benchmarks.many_files import make_wide_table
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import open_catalog
@@ -45,7 +46,7 @@ def main() -> None:
         make_wide_table(catalog, name, asked.files, parse_time_us(START), EVERY_US)
     table = f"lake.{'.'.join(name)}"
     began_s, cpu_s = time.monotonic(), time.process_time()
-    request = Request((table,), parse_period(START, END), (), "bounded", THRESHOLD_US)
+    request = ReplayRequest((table,), parse_period(START, END), (), "bounded", THRESHOLD_US)
     marks = [Watermark("events", table, "event_ts", 600_000_000)] if asked.watermark else []
     plan = plan_of(workspace, request, watermarks=marks)
     figures = {

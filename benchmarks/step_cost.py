@@ -32,7 +32,7 @@ from headrace.spark import session
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 ROWS = 20

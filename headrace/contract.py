@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
+from headrace.schema import rules
 from headrace.schema.model import Array, Field, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-METADATA: Final = "__metadata__"
+METADATA: Final = rules.METADATA
 INGESTION_TS: Final = f"{METADATA}.kafka_ingestion_ts"
 TOPIC: Final = f"{METADATA}.topic"
 PARTITION: Final = f"{METADATA}.partition"
@@ -37,7 +38,7 @@ METADATA_FIELD: Final = Field(METADATA, METADATA_RECORD, nullable=False)
 
 # What a lake table may keep of the Kafka record itself, for replays into topics. Applications see
 # none of it: what they read live does not have it.
-RECORD: Final = "__record__"
+RECORD: Final = rules.RECORD
 KEY: Final = "key"
 HEADERS: Final = "headers"
 # Comes with the key: a row whose columns are all null need not be a record without a value.
@@ -58,10 +59,18 @@ _KEPT: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         HEADERS: (Field(HEADERS, Array(HEADER_RECORD, item_nullable=False), nullable=True),),
     }
 )
-RESERVED: Final = (METADATA, RECORD)
+RESERVED: Final = rules.RESERVED
+
+# What a topic of format raw gives: the bytes of its records as they are.
+RAW_SCHEMA: Final = Record(
+    "headrace.Raw",
+    (Field("key", Primitive.BYTES, nullable=True), Field("value", Primitive.BYTES, nullable=True)),
+)
 
 # The property of a table that says how the values of its topic are encoded: json, avro or raw.
 VALUE_FORMAT: Final = "headrace.value-format"
+ValueFormat: TypeAlias = Literal["json", "avro", "raw"]
+VALUE_FORMATS: Final[tuple[ValueFormat, ...]] = get_args(ValueFormat)
 
 # Iceberg keeps metrics of a table's first 100 columns only, and without these bounds a replay
 # would have to open every file to plan.

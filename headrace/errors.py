@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.config.problems import Problem
+    from headrace.problems import Problem
 
 
 class HeadraceError(Exception):
-    """Whatever a user is told: one sentence, and what to do about it."""
+    """What a user reads: one sentence, and what to do about it."""
 
     exit_code: ClassVar[int] = 1
 
@@ -82,8 +82,8 @@ class ClusterUnreachable(Transient):
     def __init__(self, cluster: str, bootstrap_servers: str, reason: str) -> None:
         super().__init__(
             f"no Kafka broker of cluster {cluster} answers at {bootstrap_servers} ({reason})",
-            "start it (on a laptop: headrace dev), or correct bootstrap_servers, and security.protocol"
-            " if it wants TLS or a login, in headrace.yaml",
+            "start it (on a laptop: headrace dev), or correct bootstrap_servers, and "
+            "security.protocol if it needs TLS or a login, in headrace.yaml",
         )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
-class AlreadyHeld(Terminal):
+class AlreadyRunning(Terminal):
     """State that another process works on."""
 
     def __init__(self, what: str, holder: str, advice: str) -> None:
@@ -25,14 +25,14 @@ class AlreadyHeld(Terminal):
 
 @contextlib.contextmanager
 def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
-    """Hold a lock file; whoever comes second is told who holds it."""
+    """Hold a lock file; whoever comes second is refused, with who holds it."""
     make_folder(path.parent)
     with path.open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.seek(0)
-            raise AlreadyHeld(what, file.read() or "it is just starting", advice) from None
+            raise AlreadyRunning(what, file.read() or "it is just starting", advice) from None
         describe(file, f"pid {os.getpid()}")
         yield file
 

@@ -13,14 +13,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from headrace.errors import HeadraceError, Terminal
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record, Sender
+from headrace.kafka.sender import KafkaRecord, Sender
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from headrace.config.workspace import Cluster
+    from headrace.config.workspace.workspace import Cluster
 
 ENVELOPE_KEYS: Final = frozenset({"key", "value", "headers", "timestamp"})
 SHOW_EVERY: Final = 1000
@@ -41,7 +41,7 @@ def send_files(files: Sequence[Path], cluster: Cluster, topic: str, *, envelope:
     """Send every line of the files; returns how many records the cluster acknowledged."""
     for file in files:
         if str(file) != "-" and not file.is_file():
-            raise Terminal(f"{file} is no file", "name a JSON Lines file, or - for stdin")
+            raise Terminal(f"there is no file {file}", "name a JSON Lines file, or - for stdin")
     KafkaCluster(cluster).ensure_topic(topic)
     sender = Sender(cluster, topic)
     columns = (SpinnerColumn(), TextColumn("{task.description}"))
@@ -61,7 +61,7 @@ def send_files(files: Sequence[Path], cluster: Cluster, topic: str, *, envelope:
     return sender.delivered
 
 
-def read_records(files: Sequence[Path], *, envelope: bool) -> Iterator[Record]:
+def read_records(files: Sequence[Path], *, envelope: bool) -> Iterator[KafkaRecord]:
     """Read the records of all files, in order; an empty line is none."""
     for file in files:
         name = "stdin" if str(file) == "-" else str(file)
@@ -71,7 +71,7 @@ def read_records(files: Sequence[Path], *, envelope: bool) -> Iterator[Record]:
                 if not text.strip():
                     continue
                 try:
-                    yield unwrap(text) if envelope else Record(text)
+                    yield unwrap(text) if envelope else KafkaRecord(text)
                 except RecursionError:
                     raise BadLine(name, number, "it is nested too deeply") from None
                 except (ValueError, TypeError, HeadraceError) as problem:
@@ -84,23 +84,23 @@ def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
     return file.open("rb")
 
 
-def unwrap(line: bytes) -> Record:
+def unwrap(line: bytes) -> KafkaRecord:
     """Return the record of an envelope; ValueError or TypeError says what is wrong with it."""
     text = line.decode("utf-8-sig")
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as problem:
         # On one line, the number of the line within it says nothing.
-        raise ValueError(f"no JSON: {problem.msg} at column {problem.colno}") from None
+        raise ValueError(f"not JSON: {problem.msg} at column {problem.colno}") from None
     if not isinstance(whole, dict) or "value" not in whole:
-        raise ValueError('with --envelope a line is an object with "value"')
+        raise ValueError('with --envelope, each line must be an object with "value"')
     unknown = sorted(set(whole) - ENVELOPE_KEYS)
     if unknown:
         raise ValueError(
             f"the envelope has no {unknown[0]}; it has {', '.join(sorted(ENVELOPE_KEYS))}"
         )
     written = _as_written(text)
-    return Record(
+    return KafkaRecord(
         value=_as_bytes(whole["value"], written["value"]),
         key=_as_bytes(whole.get("key"), written.get("key", "")),
         headers=_headers(whole.get("headers")),
@@ -111,19 +111,19 @@ def unwrap(line: bytes) -> Record:
 def _as_written(text: str) -> dict[str, str]:
     """Return the members of an object as they stand: a number keeps every digit."""
     found = {}
-    place = _after(text, text.index("{") + 1)
-    while text[place] != "}":
-        name, place = _DECODER.raw_decode(text, place)
-        start = _after(text, place)
-        _, place = _DECODER.raw_decode(text, start)
-        found[str(name)] = text[start:place]
-        place = _after(text, place)
+    at = _after(text, text.index("{") + 1)
+    while text[at] != "}":
+        name, at = _DECODER.raw_decode(text, at)
+        start = _after(text, at)
+        _, at = _DECODER.raw_decode(text, start)
+        found[str(name)] = text[start:at]
+        at = _after(text, at)
     return found
 
 
-def _after(text: str, place: int) -> int:
-    found = _BETWEEN.match(text, place)
-    return found.end() if found else place
+def _after(text: str, at: int) -> int:
+    found = _BETWEEN.match(text, at)
+    return found.end() if found else at
 
 
 def _as_bytes(value: object, written: str) -> bytes | None:
@@ -148,7 +148,7 @@ def _headers(headers: object) -> tuple[tuple[str, bytes | None], ...]:
         isinstance(one, list) and len(one) == 2 for one in headers
     ):
         return tuple((str(name), _header_bytes(value)) for name, value in headers)
-    raise ValueError("headers are an object, or a list of [name, value]")
+    raise ValueError("headers must be an object, or a list of [name, value]")
 
 
 def _timestamp_ms(timestamp: object) -> int | None:
@@ -159,9 +159,11 @@ def _timestamp_ms(timestamp: object) -> int | None:
     elif isinstance(timestamp, int) and not isinstance(timestamp, bool):
         millis = timestamp
     else:
-        raise TypeError("timestamp is a number of milliseconds, or ISO-8601")
+        raise TypeError("timestamp must be a number of milliseconds or an ISO-8601 text")
     if millis <= 0:
-        raise ValueError("Kafka's clients take no timestamp at or before 1970-01-01T00:00:00Z")
+        raise ValueError(
+            "Kafka's clients do not accept a timestamp at or before 1970-01-01T00:00:00Z"
+        )
     if millis > LARGEST_TIMESTAMP:
         raise ValueError("timestamp does not fit: milliseconds are a 64-bit number")
     return millis

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
-
-from pydantic_core import core_schema
-
-from headrace.config.scalars import scalar_text
-
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
+from typing import Any, Final, NoReturn
 
 MASK = "***"
 # A setting of Spark or of a client whose name has one of these holds a secret.
@@ -55,26 +47,5 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         # A pickle ends in a checkpoint or on a wire, where nobody masks anything.
-        message = "a Secret is not pickled: reveal() it where it is used"
+        message = "a Secret cannot be pickled: call reveal() where it is used"
         raise TypeError(message)
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, _source: object, _handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        """Accept any plain value of YAML; give `***` to every serialiser."""
-        return core_schema.no_info_plain_validator_function(
-            cls._validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(str),
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Describe what may be written in YAML."""
-        return {"type": ["string", "number", "boolean"]}
-
-    @classmethod
-    def _validate(cls, value: object) -> Secret:
-        return value if isinstance(value, Secret) else cls(scalar_text(value))

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING
 import psutil
 import structlog
 
-from headrace import class_archive, state_files
-from headrace.config.secret import SECRET_NAMES
+from headrace import state_files
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.spark_catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
-from headrace.java import java_and_banner
-from headrace.spark_python import use_our_spark, without_archives
+from headrace.jars.java import java_and_banner
+from headrace.jvm import class_archive
+from headrace.jvm.python_launcher import use_our_spark, without_archives
+from headrace.secret import SECRET_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
 STANDALONE = "spark://"
@@ -53,6 +54,7 @@ CHECKPOINT_FILES = (
 )
 # Spark shows a setting or an option whose name matches this only as a mask.
 MASKED = rf"{SECRET_NAMES}|spark[.]sql[.]catalog[.].*[.]uri"
+EXTENSIONS_KEY = "spark.sql.extensions"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 LOGGING = """\
@@ -79,7 +81,7 @@ def session(
 
     Those who ask for that wait for nothing further.
     """
-    from headrace import jvm  # noqa: PLC0415 - importing py4j takes long, as pyspark does
+    from headrace.jvm import failures  # noqa: PLC0415 - importing py4j takes long, as pyspark does
 
     spark = start_session(workspace, name, conf, keeps_classes=not lasting)
     try:
@@ -89,7 +91,7 @@ def session(
             spark.stop()
         except Exception as problem:
             # A JVM that was killed needs no stop, and what it took with it is told by then.
-            if not jvm.has_ended(problem):
+            if not failures.has_ended(problem):
                 raise
     class_archive.keep(spark)
 
@@ -176,7 +178,7 @@ def session_settings(
         # What a run measured is in its progress: all of it is kept until the run has ended.
         "spark.sql.streaming.numRecentProgressUpdates": "100000",
         "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
-        "spark.python.daemon.module": "headrace.python_workers",
+        "spark.python.daemon.module": "headrace.jvm.python_workers",
         # A larger function is written to a file on its way to the tasks, with the passwords that
         # it holds.
         "spark.broadcast.UDFCompressionThreshold": str(LARGEST_FUNCTION),
@@ -187,7 +189,7 @@ def session_settings(
         "spark.sql.redaction.options.regex": MASKED,
         # Kafka by its newer interface: the counts of a batch come back with its write only there.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
-        "spark.sql.extensions": EXTENSIONS,
+        EXTENSIONS_KEY: EXTENSIONS,
         "spark.sql.shuffle.partitions": str(shuffle_partitions(master)),
         "spark.driver.memory": f"{driver_memory_mb()}m",
         # Ahead of Spark's own classpath: its lz4 and Kafka client are the ones we replace.
@@ -229,8 +231,8 @@ def driver_memory_mb() -> int:
 
 def _said_to_java(workspace: Workspace, conf: Mapping[str, str]) -> str:
     """Return the options that users give the JVM."""
-    told = {**workspace.spark.conf, **conf}
-    given = [told.get(name, "") for name in (DEFAULT_JAVA_OPTIONS, JAVA_OPTIONS)]
+    conf = {**workspace.spark.conf, **conf}
+    given = [conf.get(name, "") for name in (DEFAULT_JAVA_OPTIONS, JAVA_OPTIONS)]
     return " ".join(one for one in given if one and one not in SCHEDULER_JVM.values())
 
 
@@ -266,13 +268,15 @@ def _written_since(log_file: Path, begins_at: int) -> str:
 def why_not_started(
     master: str, log_file: Path, text: str, problem: Exception
 ) -> Terminal | Transient:
-    """Return the error that a failed start of Spark is told as, by what it has said."""
+    """Return the error that a failed start of Spark means, by what it has said."""
     if "No space left on device" in text:
         return Terminal("Spark could not start: the disk is full", "free some space, start again")
     if "All masters are unresponsive" in text or "Failed to connect to master" in text:
         return _master_away(master)
     if "Could not parse Master URL" in text:
-        return Terminal(f"{master} is no Spark master", "for example local[*] or spark://host:7077")
+        return Terminal(
+            f"{master} is not a Spark master", "for example local[*] or spark://host:7077"
+        )
     return Transient(
         f"Spark could not start ({str(problem).splitlines()[0]})", f"its log is {log_file}"
     )

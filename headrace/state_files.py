@@ -12,7 +12,7 @@ import contextlib
 import errno
 import os
 import shutil
-from typing import TYPE_CHECKING, BinaryIO, Literal, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Moment = Literal["before", "half", "after"]
+# Hidden, as drafts are: no folder of state begins with a dot.
+REMOVED: Final = ".removed."
 
 
 class _Watch:
@@ -128,6 +130,17 @@ def move(source: Path, target: Path) -> None:
     for folder in {target.parent, source.parent}:
         _sync_folder(folder)
     _tell("after", target)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder at once, and not file by file: what is left of a killed removal is no folder.
+
+    The next removal beside it takes away what a killed one has left.
+    """
+    if folder.exists():
+        move(folder, folder.with_name(f"{REMOVED}{folder.name}.{uuid4().hex}"))
+    for one in folder.parent.glob(f"{REMOVED}*"):
+        shutil.rmtree(one, ignore_errors=True)
 
 
 def bring(source: Path, target: Path) -> None:

@@ -21,20 +21,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from headrace.application.ahead_of_time import arrivals, hold_back
 from headrace.application.select import names_for_the_transform, of_kafka
 from headrace.application.transform import Sources, bound_ahead, result_of
 from headrace.config.load import load_app, load_workspace, nearest_workspace
 from headrace.contract import with_metadata
 from headrace.errors import Terminal, UsageError
-from headrace.produce import ENVELOPE_KEYS
-from headrace.records.ahead import arrivals, hold_back
-from headrace.records.columns import Columns
-from headrace.records.values import Values
+from headrace.kafka.message import GivenMessage, RecordPosition
+from headrace.kafka.sender import KafkaRecord
+from headrace.landing.record_columns import RecordColumns
+from headrace.landing.topic_values import Values
+from headrace.produce import ENVELOPE_KEYS, unwrap
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.spark import to_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -90,49 +92,33 @@ def run_app(
     names = names_for_the_transform(loaded.config)
     if set(names) != set(records):
         raise UsageError(
-            f"{loaded.config.name} reads {', '.join(names)}, and there are records for"
-            f" {', '.join(records) or 'nothing'}",
+            f"{loaded.config.name} reads {', '.join(names)}, but records were given for "
+            f"{', '.join(records) or 'nothing'}",
             "name a file of records for each source, and no other",
         )
     if joined.keys() != loaded.config.lookups.keys():
         raise UsageError(
-            f"{loaded.config.name} looks up {', '.join(loaded.config.lookups) or 'nothing'}, and"
-            f" there are rows for {', '.join(joined) or 'nothing'}",
-            "lookups= takes a DataFrame for each lookup of the file, and no other",
+            f"{loaded.config.name} looks up {', '.join(loaded.config.lookups) or 'nothing'}, but "
+            f"rows were given for {', '.join(joined) or 'nothing'}",
+            "give lookups= a DataFrame for each lookup of the file, and no other",
         )
     frames = {name: _frame(spark, loaded, name, Path(file)) for name, file in records.items()}
     result = result_of(loaded, Sources(spark, frames | joined), home.root)
     return [row.asDict(recursive=True) for row in result.collect()]
 
 
-class _Line:
-    """A recorded line in place of a record of Kafka's client."""
-
-    def __init__(self, line: str, number: int) -> None:
+def _message(topic: str, line: str, number: int) -> GivenMessage:
+    """Return a recorded line as a record of Kafka's client."""
+    try:
         whole = json.loads(line)
-        envelope = isinstance(whole, dict) and "value" in whole and whole.keys() <= ENVELOPE_KEYS
-        said: dict[str, Any] = whole if envelope else {"value": whole}
-        value, headers = said["value"], said.get("headers") or {}
-        self._value = None if value is None else _bytes(value)
-        self._key = None if said.get("key") is None else _bytes(said["key"])
-        self._headers = [(name, str(text).encode()) for name, text in headers.items()] or None
-        self._timestamp_ms = int(said.get("timestamp", FIRST_MS + number))
-        self._offset = number
-
-    def value(self) -> bytes | None:
-        return self._value
-
-    def key(self) -> bytes | None:
-        return self._key
-
-    def headers(self) -> Sequence[tuple[str, bytes]] | None:
-        return self._headers
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, self._timestamp_ms
-
-    def offset(self) -> int:
-        return self._offset
+    except ValueError:
+        # Told by its decoder, with what is wrong.
+        whole = None
+    envelope = isinstance(whole, dict) and "value" in whole and whole.keys() <= ENVELOPE_KEYS
+    record = unwrap(line.encode()) if envelope else KafkaRecord(line.encode())
+    at_ms = FIRST_MS + number if record.timestamp_ms is None else record.timestamp_ms
+    position = RecordPosition(topic, 0, number)
+    return GivenMessage(position, at_ms, record.value, record.key, record.headers)
 
 
 def _frame(spark: SparkSession, app: LoadedApp, name: str, file: Path) -> DataFrame:
@@ -143,21 +129,18 @@ def _frame(spark: SparkSession, app: LoadedApp, name: str, file: Path) -> DataFr
     if schema is None:
         raise UsageError(
             f"{name} has no candidate of type kafka with a schema file",
-            "recorded records are JSON, and a schema file says what they are",
+            "recorded records are JSON, and headrace reads them by a schema file",
         )
     values = Values(file.name, "json", schema, source.hygiene.as_rules(), None)
     columns = for_spark(to_arrow(with_metadata(schema)))
     lines = file.read_text(encoding="utf-8").splitlines()
-    messages = [_Line(line, number) for number, line in enumerate(lines) if line.strip()]
-    batch, _, bad = Columns(values, source.topics[0], None, columns)(messages, 0)
+    topic = source.topics[0]
+    messages = [_message(topic, line, at) for at, line in enumerate(lines) if line.strip()]
+    batch, _, bad = RecordColumns(values, topic, None, columns)(messages, 0)
     if bad:
         message, broken = bad[0]
-        raise Terminal(f"{file}:{message.offset() + 1}: {broken.reason}", "mend the record")
+        raise Terminal(f"{file}:{message.offset() + 1}: {broken.reason}", "correct the record")
     ahead = bound_ahead(app, name)
     kept = batch if ahead is None else hold_back(batch, ahead, arrivals(batch)).batch
     shape = StructType.fromJson(to_spark(with_metadata(schema)))
     return spark.createDataFrame(pa.Table.from_batches([kept]), shape)
-
-
-def _bytes(value: object) -> bytes:
-    return value.encode() if isinstance(value, str) else json.dumps(value).encode()

@@ -8,7 +8,9 @@ from headrace.errors import UsageError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-DAY_US = timedelta(days=1) // MICROSECOND
+SECOND_US = timedelta(seconds=1) // MICROSECOND
+DAY_S = 86_400
+DAY_US = DAY_S * SECOND_US
 EPOCH_ORDINAL = EPOCH.toordinal()
 # The years that every reader knows, Python and SQL among them: 0001 to 9999.
 FIRST_DAY = date.min.toordinal() - EPOCH_ORDINAL
@@ -27,7 +29,7 @@ def parse_time_us(text: str) -> int:
         time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(
-            f"{text} is no time", "write it as ISO-8601, for example 2026-03-01T00:00:00Z"
+            f"{text} is not a time", "write it as ISO-8601, for example 2026-03-01T00:00:00Z"
         ) from None
     aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     return (aware - EPOCH) // MICROSECOND

@@ -1,12 +1,13 @@
 """The audit: offsets in the table against the topic, to the single record.
 
-What the table's mark says has landed is looked for in the rows. An offset that no row has may
-hold no record at all (compaction took it, a transaction ended there), or one that was turned
-away; both are looked up before it is called missing.
+What the table's commit state says has landed is looked for in the rows. An offset that no row has
+may hold no record at all (compaction took it, a transaction ended there), or one that was
+rejected; both are looked up before it is called missing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
@@ -19,27 +20,34 @@ from headrace.errors import Terminal
 from headrace.iceberg.offsets import offsets_of
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.ranges import RangeReader, offset_of
-from headrace.landing.completeness import Completeness, completeness_property
-from headrace.landing.losses import losses_of, losses_property
-from headrace.landing.marks import Mark, Span, mark_property
-from headrace.records.columns import decoder
+from headrace.kafka.offset_set import OffsetSet
+from headrace.kafka.ranges import RangeReader
+from headrace.landing.commit_state import CommitState, Span, state_property
+from headrace.landing.completeness import (
+    Completeness,
+    completeness_property,
+    losses_of,
+    losses_property,
+)
+from headrace.landing.record_columns import decoder
 from headrace.times import format_time_us
 from lake_writer.findings import Findings, PartitionFindings
-from lake_writer.intervals import Runs, Tally
 from lake_writer.plan import values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from confluent_kafka import Message
+    from numpy.typing import NDArray
     from pyiceberg.table import Table
 
     from headrace.config.load import LoadedLakeTable
-    from headrace.config.workspace import Workspace
-    from headrace.records.columns import Bad
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.message import Message
+    from headrace.landing.record_columns import Bad
 
-TOLD_EVERY_ROWS: Final = 10_000_000
+LOG_EVERY_ROWS: Final = 10_000_000
+# Behind any offset.
+BEYOND: Final = 2**63 - 1
 log = structlog.get_logger(__name__)
 
 
@@ -48,29 +56,25 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
     config = table.config
     name, topic = config.table.identifier, config.source.topic
     loaded = table_loader(workspace, name)()
-    said = loaded.properties.get(mark_property(config.name))
+    said = loaded.properties.get(state_property(config.name))
     if said is None:
         raise Terminal(
-            f"{name} has no mark of {config.name}: it has landed nothing there",
+            f"{name} has no commit state of writer {config.name}: {config.name} has landed "
+            "nothing there",
             "start it, or name the file of the writer that fills this table",
         )
     tallies = _tallies(loaded, topic)
-    # A partition that has rows and no mark: all of its rows are nobody's.
-    spans = {number: Span(0, 0, 0) for number in tallies} | dict(Mark.from_json(said).spans)
+    # A partition that has rows and no commit state: all of its rows are nobody's.
+    spans = {number: Span(0, 0, 0) for number in tallies} | dict(CommitState.from_json(said).spans)
     kafka = KafkaCluster(workspace.cluster(config.source.cluster))
     held = kafka.offsets(topic)
     among = _Missing(workspace, table, held).among
     losses = losses_of(loaded.properties.get(losses_property(config.name)))
-    accepted = {number: Runs(*losses.get(number, ())) for number in spans}
+    accepted = {number: OffsetSet(*losses.get(number, ())) for number in spans}
+    committed = {number: OffsetSet(range(one.since, one.next)) for number, one in spans.items()}
     absent = {
-        number: Runs(
-            *(
-                run
-                for gap in tallies[number].held.gaps(range(span.since, span.next))
-                for run in accepted[number].gaps(gap)
-            )
-        )
-        for number, span in spans.items()
+        number: own.without(tallies[number].held).without(accepted[number])
+        for number, own in committed.items()
     }
     missing = among({number: runs for number, runs in absent.items() if runs})
     partitions = [
@@ -80,10 +84,10 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
             next=span.next,
             end=held[number].stop if number in held else span.next,
             rows=tallies[number].rows,
-            missing=tuple(missing.get(number, Runs())),
+            missing=tuple(missing.get(number, OffsetSet())),
             lost=tuple(accepted[number]),
             doubled=tuple(tallies[number].doubled),
-            unmarked=tuple(_outside(tallies[number].held, range(span.since, span.next))),
+            unmarked=tuple(tallies[number].held.without(committed[number])),
         )
         for number, span in sorted(spans.items())
     ]
@@ -92,22 +96,16 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
     return Findings(name, topic, config.name, time, tuple(partitions))
 
 
-def _tallies(table: Table, topic: str) -> Mapping[int, Tally]:
-    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+def _tallies(table: Table, topic: str) -> Mapping[int, OffsetTally]:
+    tallies: defaultdict[int, OffsetTally] = defaultdict(OffsetTally)
     rows = 0
     for partitions, offsets in offsets_of(table, topic):
         for number in np.unique(partitions).tolist():
             tallies[number].count(offsets[partitions == number])
         before, rows = rows, rows + len(offsets)
-        if rows // TOLD_EVERY_ROWS > before // TOLD_EVERY_ROWS:
+        if rows // LOG_EVERY_ROWS > before // LOG_EVERY_ROWS:
             log.info("rows read", rows=rows)
     return tallies
-
-
-def _outside(held: Runs, marked: range) -> list[range]:
-    """Return the rows that no commit of this writer tells of."""
-    below, beyond = range(marked.start), range(marked.stop, 2**63 - 1)
-    return [*held.overlapping(below), *held.overlapping(beyond)]
 
 
 class _Missing:
@@ -120,7 +118,7 @@ class _Missing:
         self._table = table
         self._held = held
 
-    def among(self, absent: Mapping[int, Runs]) -> dict[int, Runs]:
+    def among(self, absent: Mapping[int, OffsetSet]) -> dict[int, OffsetSet]:
         """Return what is missing of offsets that no row has.
 
         An offset that the topic no longer has counts as missing: nobody can tell any more.
@@ -128,46 +126,33 @@ class _Missing:
         if not absent:
             return {}
         source = self._table.config.source
-        turned_away = self._quarantined()
+        quarantined = self._quarantined()
         dropped = self._dropped()
+        begins = {number: self._begin(number) for number in absent}
         lost = {
-            number: Runs(
-                *(
-                    gone
-                    for run in runs
-                    for gone in turned_away[number].gaps(
-                        range(run.start, min(run.stop, self._begin(number)))
-                    )
-                )
-            )
-            for number, runs in absent.items()
+            number: one.within(range(begins[number])).without(quarantined[number])
+            for number, one in absent.items()
         }
-        reader = RangeReader(self._workspace.cluster(source.cluster).client_properties())
-        try:
-            for number, run in self._there(absent, turned_away):
+        there = {
+            number: one.within(range(begins[number], BEYOND)).without(quarantined[number])
+            for number, one in absent.items()
+        }
+        with contextlib.closing(
+            RangeReader(self._workspace.cluster(source.cluster).client_properties())
+        ) as reader:
+            for number, run in [(number, run) for number, one in there.items() for run in one]:
                 for _, messages in reader.chunks(source.topic, {number: run}):
-                    for offset in {offset_of(one) for one in messages} - dropped(messages):
+                    for offset in {one.offset() for one in messages} - dropped(messages):
                         lost[number].add(range(offset, offset + 1))
-        finally:
-            reader.close()
         return lost
 
     def _begin(self, number: int) -> int:
         """Return the first offset that the topic still has."""
         span = self._held.get(number)
-        return 2**63 - 1 if span is None else span.start
+        return BEYOND if span is None else span.start
 
-    def _there(
-        self, absent: Mapping[int, Runs], turned_away: Mapping[int, Runs]
-    ) -> Iterable[tuple[int, range]]:
-        for number, runs in absent.items():
-            for run in runs:
-                there = range(max(run.start, self._begin(number)), run.stop)
-                for span in turned_away[number].gaps(there) if there else []:
-                    yield number, span
-
-    def _quarantined(self) -> Mapping[int, Runs]:
-        found: defaultdict[int, Runs] = defaultdict(Runs)
+    def _quarantined(self) -> Mapping[int, OffsetSet]:
+        found: defaultdict[int, OffsetSet] = defaultdict(OffsetSet)
         quarantine = self._table.config.quarantine
         if quarantine is None:
             return found
@@ -195,6 +180,36 @@ class _Missing:
         def among(messages: Sequence[Message]) -> set[int]:
             bad: list[Bad] = []
             decode(messages, time.time_ns() // 1_000_000, [], [], [], [], bad)
-            return {offset_of(message) for message, broken in bad if broken.action == "drop"}
+            return {message.offset() for message, broken in bad if broken.action == "drop"}
 
         return among
+
+
+class OffsetTally:
+    """The offsets of one partition's rows: which there are, and which came more than once."""
+
+    def __init__(self) -> None:
+        self.held = OffsetSet()
+        self.doubled = OffsetSet()
+        self.rows = 0
+
+    def count(self, offsets: NDArray[np.int64]) -> None:
+        """Count rows, in any order."""
+        self.rows += len(offsets)
+        ordered = np.sort(offsets)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        for span in runs_of(np.unique(twice)):
+            self.doubled.add(span)
+        for span in runs_of(np.unique(ordered)):
+            for again in self.held.add(span):
+                self.doubled.add(again)
+
+
+def runs_of(ordered: NDArray[np.int64]) -> Iterator[range]:
+    """Yield the runs of distinct offsets in rising order."""
+    if not len(ordered):
+        return
+    cuts = np.flatnonzero(np.diff(ordered) > 1)
+    starts = ordered[np.concatenate(([0], cuts + 1))]
+    stops = ordered[np.concatenate((cuts, [len(ordered) - 1]))] + 1
+    yield from map(range, starts.tolist(), stops.tolist())

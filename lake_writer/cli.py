@@ -4,51 +4,58 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
-from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
-
-config_option = click.option(
-    "-c",
-    "--config",
-    "path",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The table's file (kind: lake_table).",
+from headrace.cli.command import (
+    FAILED,
+    file_option,
+    log_option,
+    output_option,
+    run,
+    workspace_option,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from headrace.config.load import LoadedLakeTable
+    from headrace.config.workspace.workspace import Workspace
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def table_options(function: F) -> F:
+    """Add the options of every command of a table."""
+    config_option = file_option("table's file (kind: lake_table)")
+    return config_option(output_option(workspace_option(log_option(function))))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headrace")
 def lake_writer() -> None:
-    """Land a Kafka topic in an Iceberg table, with `__metadata__` beside the columns."""
+    """Land a Kafka topic in an Iceberg table: its columns, and `__metadata__` as the last one."""
 
 
 @lake_writer.command()
-@config_option
-@click.option("--once", is_flag=True, help="Land what is there now, then end.")
-@output_option
-@workspace_option
-@log_option
+@click.option("--once", is_flag=True, help="Land the records that are there now, then end.")
+@table_options
 def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) -> None:
     """Land a topic until Ctrl-C.
 
-    The table is made from the schema where it is missing, and follows it while the writer runs
-    as far as schema_evolution allows. Every commit carries the offsets that it ends at, so that a
-    batch repeated after a crash lands once. What does not answer for a while is tried again, later
-    each time. Ctrl-C or SIGTERM lets the batch at hand end; a second Ctrl-C insists.
+    If the table is missing, the writer creates it from the schema. While the writer runs, the
+    table follows the schema as far as schema_evolution allows. Every commit stores the offsets at
+    its end, so a batch that is repeated after a crash lands once. If a system does not answer, the
+    writer retries with growing pauses. Ctrl-C or SIGTERM lets the current batch finish; a second
+    Ctrl-C ends the command at once.
     """
-    from headrace.config.load import load_lake_table, load_workspace
-    from headrace.log import configure_logging
     from headrace.signals import Drain
     from headrace.spark import session
     from lake_writer.writer import LakeWriter
 
-    configure_logging()
-    workspace = load_workspace(workspace_dir)
-    table = load_lake_table(path, workspace)
+    workspace, table = _loaded(path, workspace_dir)
     with Drain() as drain:
         writer = LakeWriter(workspace, table)
         writer.prepare()
@@ -63,52 +70,38 @@ def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) 
 
 
 @lake_writer.command()
-@config_option
-@output_option
-@workspace_option
-@log_option
+@table_options
 def audit(path: Path, *, as_json: bool, workspace_dir: Path | None) -> int:
     """Compare the table with its topic, offset by offset.
 
-    Says what is missing, what is there twice, and up to where the table is complete. An offset
-    is not missing where the topic has no record (compaction, ends of transactions), or where the
-    record was turned away as a bad one. Exit code 1 when anything is missing or doubled. Safe
-    beside a running writer; needs no JVM.
+    It reports offsets that are missing, offsets that are there twice, and up to where the table is
+    complete. An offset is not missing if the topic has no record there (compaction, ends of
+    transactions), or if the record was rejected. The exit code is 1 if anything is wrong. The
+    writer may run at the same time. The command needs no JVM.
     """
-    from headrace.config.load import load_lake_table, load_workspace
-    from headrace.log import configure_logging
     from lake_writer.audit import audit as compare
 
-    configure_logging()
-    workspace = load_workspace(workspace_dir)
-    found = compare(workspace, load_lake_table(path, workspace))
+    found = compare(*_loaded(path, workspace_dir))
     click.echo(json.dumps(found.to_json()) if as_json else found.to_text())
     return 0 if found.ok else FAILED
 
 
 @lake_writer.command()
-@config_option
-@output_option
-@workspace_option
-@log_option
+@table_options
 def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
-    """Compact the table, shorten its history, remove what nobody refers to.
+    """Compact the table, expire old snapshots, and remove orphan files.
 
-    Hours that are over and lie in many small files are compacted, each for itself and sorted by
-    ingestion time, so that replays read less. Snapshots older than the table's
-    history.expire.max-snapshot-age-ms (5 days) go, but those under a tag stay: replays hold
-    theirs that way. Files that no snapshot refers to are removed when they are three days old.
-    Safe beside a running writer and a running replay. Ctrl-C ends it after the step at hand.
+    Past hours with many small files are compacted, hour by hour and sorted by ingestion time, so
+    that replays read less. Snapshots older than the table's history.expire.max-snapshot-age-ms
+    (5 days) expire; tagged snapshots stay, and running replays tag theirs. Files that no snapshot
+    refers to are removed when they are three days old. The writer and replays may run at the same
+    time. Ctrl-C ends the command after the current step.
     """
-    from headrace.config.load import load_lake_table, load_workspace
-    from headrace.log import configure_logging
     from headrace.signals import Drain
     from headrace.spark import session
     from lake_writer.maintenance import Maintenance
 
-    configure_logging()
-    workspace = load_workspace(workspace_dir)
-    table = load_lake_table(path, workspace)
+    workspace, table = _loaded(path, workspace_dir)
     maintenance = Maintenance(workspace, table)
     with Drain() as drain, session(workspace, f"maintain-{table.config.name}") as spark:
         done = asdict(maintenance.run(spark, drain))
@@ -120,7 +113,17 @@ def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
         counts = (f"{what.replace('_', ' ')} {count:,}" for what, count in done.items())
         click.echo(f"table {name}\n  {', '.join(counts)}")
         if left:
-            click.echo(f"  left for the next time, others were always first: {', '.join(left)}")
+            click.echo(
+                "  left for the next run, because other jobs committed first each time: "
+                f"{', '.join(left)}"
+            )
+
+
+def _loaded(path: Path, workspace_dir: Path | None) -> tuple[Workspace, LoadedLakeTable]:
+    from headrace.config.load import load_lake_table, load_workspace
+
+    workspace = load_workspace(workspace_dir)
+    return workspace, load_lake_table(path, workspace)
 
 
 def main() -> None:

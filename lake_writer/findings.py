@@ -76,8 +76,10 @@ class Findings:
             f"  {rows:,} rows; complete up to {self.complete_up_to or 'no time known yet'}",
         ]
         lines += [
-            f"  {self.topic}-{one.partition}: offsets {one.since:,} to {one.next:,},"
-            f" complete up to {one.complete_up_to:,}, {max(0, one.end - one.next):,} behind"
+            (
+                f"  {self.topic}-{one.partition}: offsets {one.since:,} to {one.next:,}, complete up "
+                f"to {one.complete_up_to:,}, lag {max(0, one.end - one.next):,}"
+            )
             for one in self.partitions
         ]
         lines += [
@@ -93,7 +95,7 @@ class Findings:
         if len(wrong) > MOST_LINES:
             more = f"and {len(wrong) - MOST_LINES:,} more; -o json has them all"
             wrong = [*wrong[:MOST_LINES], more]
-        return "\n".join([*lines, *(wrong or ["nothing missing, nothing doubled"])])
+        return "\n".join([*lines, *(wrong or ["no offset is missing or doubled"])])
 
 
 def shown(span: range) -> str:
@@ -102,15 +104,8 @@ def shown(span: range) -> str:
 
 
 def _to_json(found: PartitionFindings) -> dict[str, Any]:
-    return {
-        "partition": found.partition,
-        "since": found.since,
-        "next": found.next,
-        "end": found.end,
-        "rows": found.rows,
-        "complete_up_to": found.complete_up_to,
-        "missing": [shown(span) for span in found.missing],
-        "doubled": [shown(span) for span in found.doubled],
-        "unmarked": [shown(span) for span in found.unmarked],
-        "lost": [shown(span) for span in found.lost],
+    numbers = ("partition", "since", "next", "end", "rows", "complete_up_to")
+    spans = ("missing", "doubled", "unmarked", "lost")
+    return {name: getattr(found, name) for name in numbers} | {
+        name: [shown(span) for span in getattr(found, name)] for name in spans
     }

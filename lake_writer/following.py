@@ -13,10 +13,9 @@ import structlog
 
 from headrace.contract import VALUE_FORMAT
 from headrace.errors import Terminal
-from headrace.iceberg.evolving import DoesNotFit, follow, own_columns
-from headrace.iceberg.keeping import keep_records
+from headrace.iceberg.evolve_table import DoesNotFit, follow, keep_records, own_columns
 from headrace.iceberg.tables import ensure_table
-from headrace.records.columns import decoder
+from headrace.landing.record_columns import decoder
 from lake_writer.plan import schema_of, values_of
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from headrace.config.load import LoadedLakeTable
-    from headrace.config.workspace import Workspace
-    from headrace.records.values import Values
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.landing.topic_values import Values
     from headrace.schema.model import Record
 
 log = structlog.get_logger(__name__)
@@ -43,7 +42,7 @@ class Following:
         self._load = load
         self._newest = schema_of(workspace, table)
         self._schema_id = -1
-        self._told = ""
+        self._logged = ""
         self.values = self._read_by(self._newest)
 
     def begin(self) -> None:
@@ -82,13 +81,15 @@ class Following:
         except (Terminal, RecursionError) as problem:
             # Half of it may be saved: what was good a moment ago is good enough until it is.
             why = str(problem)
-            if why != self._told:
-                log.warning("the changed schema cannot be used, the one before is", reason=why)
-            self._told = why
+            if why != self._logged:
+                log.warning(
+                    "the new schema cannot be used; the previous one stays in use", reason=why
+                )
+            self._logged = why
             return self._newest
-        if self._told:
+        if self._logged:
             log.info("the schema can be used again")
-        self._told = ""
+        self._logged = ""
         return newest
 
     def _bring(self, newest: Record, change: Callable[[], Table]) -> Table:
@@ -101,7 +102,10 @@ class Following:
             if self._table.config.on_incompatible_schema == "stop" or before is None:
                 raise
             schema, unfollowed = before, newest
-            log.warning("goes on with the schema before", reason=problem.message)
+            log.warning(
+                "the table cannot follow the new schema; the previous one stays in use",
+                reason=problem.message,
+            )
         self.values = self._read_by(schema, unfollowed)
         self._newest, self._schema_id = newest, table.metadata.current_schema_id
         return table

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 @contextlib.contextmanager
 def every(seconds: float, ask: Callable[[], None]) -> Iterator[None]:
-    """Ask every so many seconds, for as long as the block runs; a failure is told, and no more."""
+    """Ask every so many seconds, for as long as the block runs; a failure is logged, and no more."""
     over = threading.Event()
 
     def go_on() -> None:
@@ -28,7 +28,7 @@ def every(seconds: float, ask: Callable[[], None]) -> Iterator[None]:
                 ask()
             except HeadraceError as problem:
                 # The next batch meets the same, and deals with it.
-                log.info("not asked for now", reason=problem.message)
+                log.info("the topic could not be checked between batches", reason=problem.message)
 
     thread = threading.Thread(target=go_on, name="between batches", daemon=True)
     thread.start()

@@ -1,7 +1,7 @@
 """Maintenance: larger files, shorter history, fewer manifests, nothing that nobody refers to.
 
 Iceberg's own procedures do the work. Each commits for itself and checks what it replaces, so the
-writer and replays go on beside them; the writer's mark is a property, which none of them touches.
+writer and replays go on beside them; its commit state is a property, which none of them touches.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 
 from headrace.contract import INGESTION_TS, OFFSET, PARTITION
+from headrace.iceberg.bound_values import file_spans
 from headrace.iceberg.catalog import split_name
-from headrace.iceberg.file_spans import file_spans
 from headrace.iceberg.history import refers_to
 from headrace.iceberg.specs import specs_in_use
 from headrace.iceberg.tables import table_loader
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from headrace.config.load import LoadedLakeTable
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from headrace.signals import Drain
 
 # A file that a commit or a replay of three days ago still needs is none that anybody waits for.
@@ -51,7 +51,7 @@ COMMIT_LOST: Final = ("CommitFailedException", "exceptions.ValidationException: 
 MISSING: Final = re.compile(r"NotFoundException: File does not exist: (\S+[.]avro)")
 # A step that reads the whole history may lose to a writer that shortens it; the next time seldom.
 TRIES: Final = 3
-# What is planned anew in a moment. Of others, all the work was done for a commit that is lost.
+# What is planned again in a moment. Of others, all the work was done for a commit that is lost.
 CHEAP: Final = "rewrite_manifests"
 log = structlog.get_logger(__name__)
 
@@ -81,7 +81,7 @@ class Maintenance:
     def run(self, spark: SparkSession, drain: Drain) -> Maintained:
         """Do all of it, or as much as there is time for until asked to end."""
         what = f"maintenance of {self._config.table.identifier}"
-        with hold(self._lock, what, "wait for that one, it does the same"):
+        with hold(self._lock, what, "wait for that run; it does the same work"):
             self._left = []
             with self._level(spark):
                 hours, before, after = self._compact(spark, drain)
@@ -142,7 +142,7 @@ class Maintenance:
         found = self._call(
             spark, "expire_snapshots", older_than=_ago(timedelta(milliseconds=age_ms))
         )
-        log.info("expiry is over", older_than_ms=age_ms)
+        log.info("snapshots were expired", older_than_ms=age_ms)
         return sum(int(number or 0) for number in found or ())
 
     def _rewrite_manifests(self, spark: SparkSession) -> int:
@@ -150,11 +150,11 @@ class Maintenance:
         for spec_id in specs_in_use(self._load()):
             found = self._call(spark, "rewrite_manifests", spec_id=str(spec_id))
             done += 0 if found is None else int(found["rewritten_manifests_count"])
-        log.info("manifests are looked through")
+        log.info("manifests were rewritten")
         return done
 
     def _remove_orphans(self, spark: SparkSession) -> int:
-        # A store's own listing is the only one for its places. On a local disk Hadoop's it is: the
+        # A store's own listing is the only one for its locations. On a local disk Hadoop's it is: the
         # other one asks for the rights of each file, and fails where the writer has just removed one.
         is_local = urlsplit(self._load().location()).scheme in {"", "file"}
         # Whatever any snapshot, tag or branch refers to is none; a commit in flight is younger.
@@ -183,7 +183,9 @@ class Maintenance:
                         break
                 elif not self._read_what_is_gone(str(problem)):
                     raise
-        log.warning("others were always first, left for the next time", step=procedure)
+        log.warning(
+            "left for the next run, because other jobs committed first each time", step=procedure
+        )
         self._left.append(procedure)
         return []
 

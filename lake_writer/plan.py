@@ -6,30 +6,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.quarantine import quarantine_way
-from headrace.records import values
+from headrace.kafka.quarantine import quarantine_settings
+from headrace.landing import topic_values
 from headrace.schema.avro import load_avro
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.config.load import LoadedLakeTable
-    from headrace.config.workspace import Workspace
-    from headrace.kafka.bulk import Way
-    from headrace.records.values import Values
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.bulk import ProducerSettings
+    from headrace.landing.topic_values import Values
     from headrace.schema.model import Record
 
 
 @dataclass(frozen=True, slots=True)
 class LandingPlan:
-    """One lake writer, as its tasks work for it. `quarantine` is a topic and the way to it."""
+    """One lake writer, as its tasks work for it. `quarantine` is a topic and how to produce to it."""
 
     writer: str
     topic: str
     properties: Mapping[str, str]
     region: str | None
     values: Values
-    quarantine: tuple[str, Way] | None
+    quarantine: tuple[str, ProducerSettings] | None
     keep: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ def schema_of(workspace: Workspace, table: LoadedLakeTable) -> Record:
 def values_of(workspace: Workspace, table: LoadedLakeTable, schema: Record | None = None) -> Values:
     """Return how a table's records are read, by that schema or the one that there is."""
     config = table.config
-    return values.values_of(
+    return topic_values.values_of(
         workspace,
         config.source,
         schema or table.schema,
@@ -60,16 +60,17 @@ def landing_plan(workspace: Workspace, table: LoadedLakeTable, how: Values) -> L
     """Return the plan of a table's writer; its quarantine is made where it is missing."""
     config = table.config
     source = workspace.cluster(config.source.cluster)
-    taken = KafkaCluster(source).settings(config.source.topic)
-    place = config.quarantine
+    quarantine = None
+    if (named := config.quarantine) is not None:
+        kafka = KafkaCluster(workspace.cluster(named.cluster))
+        taken = KafkaCluster(source).settings(config.source.topic)
+        quarantine = named.topic, quarantine_settings(kafka, named.topic, taken)
     return LandingPlan(
         writer=config.name,
         topic=config.source.topic,
         properties=source.client_properties(),
         region=source.region,
         values=how,
-        quarantine=None
-        if place is None
-        else quarantine_way(workspace.cluster(place.cluster), place.topic, taken),
+        quarantine=quarantine,
         keep=config.keep,
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from headrace.kafka.ranges import RangeReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
 TASK_BYTES: Final = 32 * 2**20
 # Of a record, as long as none has been seen.
 ASSUMED_BYTES: Final = 200
+# A limit in bytes has to hold from the first commit on, and these are read once a run.
+SAMPLE: Final = 500
 
 
 def tasks_for(records: int, record_bytes: float, cores: int) -> int:
@@ -40,3 +45,12 @@ def slices(ranges: Mapping[int, range], number: int) -> list[dict[int, range]]:
             if low < high:
                 part[partition] = whole[low:high]
     return [part for part in cut if part]
+
+
+def sampled_bytes(properties: Mapping[str, str], topic: str, ranges: Mapping[int, range]) -> float:
+    """Return the size of a value, by the next few of the largest range."""
+    number, span = max(ranges.items(), key=lambda one: len(one[1]))
+    with contextlib.closing(RangeReader(properties)) as reader:
+        found = reader.chunks(topic, {number: span[:SAMPLE]})
+        sizes = [len(message) for _, messages in found for message in messages]
+    return sum(sizes) / len(sizes) if sizes else ASSUMED_BYTES

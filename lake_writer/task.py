@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.iceberg.table_files import TableFiles
+from headrace.jvm.tasks import run_tasks
 from headrace.kafka.bulk import Producers
-from headrace.kafka.quarantine import READING, Quarantine
+from headrace.kafka.quarantine import BadRecords
 from headrace.kafka.ranges import Readers
-from headrace.records.columns import Columns
-from headrace.spark_tasks import run_tasks
+from headrace.landing.record_columns import RecordColumns
 from lake_writer.time_order import TimeOrder
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyspark.sql import SparkSession
 
-    from headrace.iceberg.table_files import TablePlace
-    from headrace.records.columns import Bad
+    from headrace.iceberg.table_files import TableLocation
     from lake_writer.plan import LandingPlan
 
 # Spark's Python workers live on between tasks, and so do connections.
@@ -35,35 +34,32 @@ _producers: Final = Producers()
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LandingWork:
     """Ranges of offsets to write as files of a table."""
 
     plan: LandingPlan
-    place: TablePlace
+    location: TableLocation
     ranges: Mapping[int, range]
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of them: `problem` is why it did not end, and then there are no files.
-
-    Of the bad ones, `dropped` are kept nowhere.
-    """
+    """What became of them: `problem` is why it did not end, and then there are no files."""
 
     files: Sequence[DataFile] = field(default=())
     records: int = 0
     bytes: int = 0
-    bad: int = 0
+    quarantined: int = 0
     dropped: int = 0
     problem: HeadraceError | None = None
 
 
-def write_files(spark: SparkSession, works: Sequence[Work]) -> list[Written]:
+def write_files(spark: SparkSession, works: Sequence[LandingWork]) -> list[Written]:
     """Let each piece of work be a Spark task."""
     return run_tasks(spark, work, works)
 
 
-def work(task: Work) -> Written:
+def work(task: LandingWork) -> Written:
     """Do a task's work; its files are complete and its bad records kept when this returns."""
     # A batch makes no cycles, and its messages by the thousand would be looked through for them.
     gc.disable()
@@ -83,60 +79,39 @@ def work(task: Work) -> Written:
 class _Run:
     """One task's work, from the first fetch to the last file."""
 
-    def __init__(self, task: Work) -> None:
+    def __init__(self, task: LandingWork) -> None:
         self._task = task
-        self._files = TableFiles(task.place)
+        self._files = TableFiles(task.location)
         self._order = TimeOrder()
-        self._records = self._bytes = self._bad = self._dropped = 0
-        self._quarantine: Quarantine | None = None
+        writer = task.plan.writer
+        self._bad = BadRecords(f"lake writer {writer}", writer, task.plan.quarantine, _producers)
 
     def run(self) -> Written:
         plan = self._task.plan
-        columns = Columns(plan.values, plan.topic, plan.region, self._task.place.columns, plan.keep)
-        reader = _readers.take(plan.properties)
-        try:
+        columns = RecordColumns(
+            plan.values, plan.topic, plan.region, self._task.location.columns, plan.keep
+        )
+        records = size = 0
+        with _readers.reader(plan.properties) as reader:
             for number, messages in reader.chunks(plan.topic, self._task.ranges):
                 batch, newest_us, bad = columns(messages, number)
-                self._records += len(messages)
-                self._bytes += sum(map(len, messages))
-                self._turn_away(bad)
+                records += len(messages)
+                size += sum(map(len, messages))
+                self._bad.reject(bad)
                 if batch.num_rows:
                     for rows in self._order.add(number, newest_us, batch):
                         self._files.write(rows)
-        finally:
-            _readers.give_back(plan.properties, reader)
         for rows in self._order.rest():
             self._files.write(rows)
         # Bad records first, the files after: a crash repeats them, and loses none.
-        if self._quarantine is not None:
-            for one in self._quarantine.producer.flush():
-                raise self._quarantine.refused(one.reason)
+        self._bad.flush()
         files = self._files.close()
-        return Written(files, self._records, self._bytes, self._bad, self._dropped)
+        return Written(files, records, size, self._bad.quarantined, self._bad.dropped)
 
     def give_up(self) -> None:
-        """Leave nothing behind: all of it will be done again."""
+        """Leave nothing behind: all of it will be repeated."""
         self._files.discard()
-        if self._task.plan.quarantine is not None:
-            _producers.discard(self._task.plan.quarantine[1])
-
-    def _turn_away(self, bad: Sequence[Bad]) -> None:
-        plan = self._task.plan
-        for message, broken in bad:
-            if broken.action == "fail":
-                place = f"{plan.topic}-{message.partition()} @ {message.offset()}"
-                raise Terminal(
-                    f"lake writer {plan.writer} stops at a bad record: {place}: {broken.reason}",
-                    "mend or skip it, or choose on_bad_record: quarantine",
-                )
-            self._bad += 1
-            if broken.action == "drop" or plan.quarantine is None:
-                self._dropped += 1
-                continue
-            if self._quarantine is None:
-                topic, way = plan.quarantine
-                self._quarantine = Quarantine(_producers.get(way), topic)
-            self._quarantine.add(message, READING, broken.reason, plan.writer)
+        self._bad.discard()
 
 
 def _named(problem: HeadraceError | OSError, writer: str) -> HeadraceError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from dataclasses import dataclass, replace
@@ -10,27 +9,25 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from headrace.checkpoint import batch_ends
 from headrace.iceberg.append import remove_quietly
-from headrace.iceberg.table_files import place_of
+from headrace.iceberg.table_files import location_of
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.spark import read_topics
-from headrace.kafka.truncation import NO_EPOCH, Reached, TopicTruncated
-from headrace.landing.clock import NeverAhead
-from headrace.landing.commits import Batch, TableCommits, TopicMadeAnew
-from headrace.landing.completeness import Ends
-from headrace.landing.marks import Identity
+from headrace.kafka.leaders import NO_EPOCH, Reached
+from headrace.kafka.settings import topic_stream
+from headrace.kafka.source_topic import SourceTopic, TopicRecreated, require_not_shorter
+from headrace.landing.commit_state import Identity
+from headrace.landing.commits import TableBatch, TableCommits, reader_of
+from headrace.landing.completeness import Ends, NeverAhead
 from headrace.locks import hold
-from headrace.streaming import Job
-from headrace.supervision import raise_failures, supervise
+from headrace.queries.checkpoint import batch_ends
+from headrace.queries.streaming import Job
+from headrace.queries.supervision import raise_failures, supervise
 from lake_writer.following import Following
 from lake_writer.idle import every
-from lake_writer.places import OffsetsGone, gaps, require_held, starting_places
 from lake_writer.plan import landing_plan
-from lake_writer.sizes import sampled_bytes
-from lake_writer.slices import ASSUMED_BYTES, commits_for, slices, tasks_for
-from lake_writer.task import Work, Written, write_files
+from lake_writer.slices import ASSUMED_BYTES, commits_for, sampled_bytes, slices, tasks_for
+from lake_writer.task import LandingWork, Written, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,17 +36,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.config.load import LoadedLakeTable
-    from headrace.config.workspace import Workspace
-    from headrace.errors import Terminal
+    from headrace.config.workspace.workspace import Workspace
     from headrace.kafka.leaders import TopicEnds
     from headrace.signals import Drain
 
 # Nobody waits for news of a topic in which nothing happens by the tenth of a second.
 LEAST_IDLE_S = 5.0
-ADVICE = (
-    "To land what it has now, send that anew, or give the writer a new name and another table; to go"
-    " on behind what has landed, and keep it in the table for the audit: source.on_data_loss: skip"
-)
 log = structlog.get_logger(__name__)
 
 
@@ -71,6 +63,9 @@ class LakeWriter:
         self._table = table
         self._config = table.config
         self._kafka = KafkaCluster(workspace.cluster(self._config.source.cluster))
+        source = self._config.source
+        self._source = SourceTopic(self._kafka, source.topic, source.on_data_loss)
+        self._reader = reader_of(self._config.name)
         self._state = workspace.state_dir / "lake_writer" / self._config.name
         self._load = table_loader(workspace, self._config.table.identifier)
         self._commits = TableCommits(
@@ -109,22 +104,13 @@ class LakeWriter:
         return self._landed
 
     def _job(self, spark: SparkSession) -> Job:
-        """Return the query, to be started from where the table is; also anew after a failure."""
+        """Return the query, to be started from where the table is; and again after a failure."""
         source, batch = self._config.source, self._config.batch
         self._plan = landing_plan(self._workspace, self._table, self._following.values)
         with self._turn:
             self._resume()
-        starts = json.dumps({source.topic: self._starts})
         cluster = self._workspace.cluster(source.cluster)
-        rows = read_topics(
-            spark,
-            cluster,
-            [source.topic],
-            starts,
-            maxOffsetsPerTrigger=str(batch.max_rows),
-            # Gaps are found before each batch, and told exactly.
-            failOnDataLoss="false",
-        )
+        rows = topic_stream(spark, cluster, source.topic, self._starts, batch.max_rows)
         return Job(self._config.name, rows, self._land, self._checkpoint, batch.max_interval)
 
     def _confirm(self) -> None:
@@ -144,29 +130,31 @@ class LakeWriter:
 
     def _resume(self) -> None:
         """Begin where the table ends; a checkpoint that is left over has no say in it."""
-        self._topic_id = self._kafka.topic_id(self._config.source.topic)
-        mark = self._commits.resume(self._topic_id)
+        self._topic_id = self._source.identity()
+        state = self._commits.resume(self._topic_id)
         self._commits.completeness = self._commits.completeness.not_after(self._clock.now_us())
         held = self._see_ends()
-        source = self._config.source
-        marked = {} if mark is None else mark.next_offsets
-        self._starts = starting_places(source.topic, marked, held.spans, source.starting_offsets)
-        spans = {} if mark is None else mark.spans
+        marked = {} if state is None else state.next_offsets
+        require_not_shorter(self._reader, self._source.topic, marked, held.spans)
+        # A partition that came after the first commit is read from its beginning all the same.
+        where = "earliest" if marked else self._config.source.starting_offsets
+        self._starts = held.starting_offsets(where) | marked
+        spans = {} if state is None else state.spans
         self._epochs = {number: span.epoch for number, span in spans.items()}
         self._lost(held)
-        self._commits.begin(self._starts, _epochs(held, self._starts))
+        self._commits.begin(self._starts, held.epochs_at(self._starts))
         if self._checkpoint.exists():
             shutil.rmtree(self._checkpoint)
 
     def _see_ends(self) -> TopicEnds:
         """Ask what the topic holds: when all of that has landed, the table is complete up to now."""
         now_us = self._clock.now_us()
-        held = self._kafka.ends(self._config.source.topic)
-        require_held(self._config.source.topic, self._starts, held.spans)
-        if self._replaced(held):
+        held = self._kafka.ends(self._source.topic)
+        require_not_shorter(self._reader, self._source.topic, self._starts, held.spans)
+        if self._kafka.replaced(self._source.topic, self._reached(), held):
             # A batch deals with it; what the topic holds is not what the table is to have.
             return held
-        ends = Ends(now_us, {number: span.stop for number, span in held.spans.items()})
+        ends = Ends(now_us, held.next_offsets)
         self._commits.completeness = self._commits.completeness.seen(ends)
         return held
 
@@ -175,11 +163,11 @@ class LakeWriter:
             self._land_alone(batch, batch_id)
 
     def _land_alone(self, batch: DataFrame, batch_id: int) -> None:
-        if self._kafka.topic_id(self._config.source.topic) != self._topic_id:
-            raise TopicMadeAnew(self._config.source.topic, self._config.table.identifier)
+        if self._source.identity() != self._topic_id:
+            raise TopicRecreated(self._reader, self._source.topic)
         held = self._see_ends()
         # A partition that is new since the start is read from its beginning.
-        self._starts = {number: span.start for number, span in held.spans.items()} | self._starts
+        self._starts = held.starting_offsets("earliest") | self._starts
         lost = self._lost(held)
         ends = batch_ends(self._checkpoint, batch_id, self._config.source.topic)
         firsts = self._starts | {number: gap.stop for number, gap in lost.items()}
@@ -192,8 +180,8 @@ class LakeWriter:
             written = self._write(batch.sparkSession, part) if part else []
             files = [file for one in written for file in one.files]
             ends = firsts | {number: span.stop for number, span in part.items()}
-            epochs = _epochs(held, ends)
-            self._commits.commit(Batch(files, self._starts, ends, lost, epochs))
+            epochs = held.epochs_at(ends)
+            self._commits.commit(TableBatch(files, self._starts, ends, lost, epochs))
             self._starts, self._epochs, firsts, lost = ends, epochs, ends, {}
             self._count(batch_id, written)
 
@@ -202,26 +190,15 @@ class LakeWriter:
 
         Offsets that landed, and hold other records since, are lost as well.
         """
-        source = self._config.source
-        gone, replaced = gaps(self._starts, held.spans), self._replaced(held)
-        who = f"lake writer {self._config.name}"
-        problems: list[Terminal] = [
-            *([OffsetsGone(source.topic, gone)] if gone else []),
-            *([TopicTruncated(who, source.topic, replaced, ADVICE)] if replaced else []),
-        ]
-        for problem in problems:
-            if source.on_data_loss == "fail":
-                raise problem
-            log.warning("goes on behind a gap", reason=problem.message)
-        return gone | replaced
+        gone = self._source.lost(self._reader, self._starts, held.spans)
+        return gone | self._source.replaced(self._reader, self._reached(), held)
 
-    def _replaced(self, held: TopicEnds) -> dict[int, range]:
-        """Return the offsets that have landed and hold other records by now, or none."""
-        reached = {
+    def _reached(self) -> dict[int, Reached]:
+        """Return what has landed of each partition, with the epoch of a leader that had it."""
+        return {
             number: Reached(at, self._epochs.get(number, NO_EPOCH))
             for number, at in self._starts.items()
         }
-        return self._kafka.replaced(self._config.source.topic, reached, held)
 
     def _parts(self, ranges: Mapping[int, range]) -> Iterator[Mapping[int, range]]:
         """Yield what is committed together: a batch, or as many bytes of it as are allowed."""
@@ -248,9 +225,9 @@ class LakeWriter:
         cores = spark.sparkContext.defaultParallelism
         table = self._following.before_batch(self._load())
         plan = replace(self._plan, values=self._following.values)
-        place = place_of(table, self._config.table.target_file_size)
+        location = location_of(table, self._config.table.target_file_size)
         number = tasks_for(records, self._record_bytes, cores)
-        works = [Work(plan, place, part) for part in slices(ranges, number)]
+        works = [LandingWork(plan, location, part) for part in slices(ranges, number)]
         written = write_files(spark, works)
         problems = [one.problem for one in written if one.problem is not None]
         if problems:
@@ -261,19 +238,16 @@ class LakeWriter:
 
     def _count(self, batch_id: int, written: Sequence[Written]) -> None:
         rows = sum(file.record_count for one in written for file in one.files)
-        records, bad = (sum(one.records for one in written), sum(one.bad for one in written))
-        dropped = sum(one.dropped for one in written)
+        records, quarantined, dropped = (
+            sum(getattr(one, name) for one in written)
+            for name in ("records", "quarantined", "dropped")
+        )
         if records:
             self._record_bytes = sum(one.bytes for one in written) / records
         self._landed = Landed(
             self._landed.commits + 1,
             self._landed.rows + rows,
-            self._landed.quarantined + bad - dropped,
+            self._landed.quarantined + quarantined,
             self._landed.dropped + dropped,
         )
-        log.info("batch landed", batch=batch_id, rows=rows, bad=bad)
-
-
-def _epochs(held: TopicEnds, ends: Mapping[int, int]) -> dict[int, int]:
-    """Return the epochs of the leaders whose logs have all before these offsets."""
-    return {number: held.epoch(number, at) for number, at in ends.items()}
+        log.info("batch landed", batch=batch_id, rows=rows, bad=quarantined + dropped)

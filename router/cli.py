@@ -1,51 +1,51 @@
-"""`router`: runs a stream, and tells of it."""
+"""`router`: runs a stream and reports on it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
-from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
+from headrace.cli.command import (
+    FAILED,
+    file_option,
+    format_option,
+    log_option,
+    output_option,
+    run,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
-    from headrace.config.effective import Effective
-    from headrace.config.workspace import Workspace
+    from collections.abc import Callable
 
-config_option = click.option(
-    "-c",
-    "--config",
-    "path",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The stream's file (kind: stream).",
-)
-# As --output elsewhere, which names an output here.
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How the counts are printed at the end.",
-)
+    from headrace.config.stream.effective import Effective
+    from headrace.config.workspace.workspace import Workspace
+
+F = TypeVar("F", bound="Callable[..., Any]")
+config_option = file_option("stream's file (kind: stream)")
 region_option = click.option(
-    "--region", help="As the deployment of that name runs it (overrides in the file)."
+    "--region", help="Use the settings of this deployment (overrides in the file)."
 )
+
+
+def stream_options(function: F) -> F:
+    """Add the options of most commands of a stream."""
+    return config_option(region_option(output_option(workspace_option(log_option(function)))))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headrace")
 def router() -> None:
-    """Route a Kafka topic to others: filter, project, and lose nothing on the way."""
+    """Route the records of a Kafka topic to outputs: filter and project them, and lose none."""
 
 
 @router.command()
 @config_option
 @click.option("--output", "outputs", multiple=True, help="Only this output. [default: all]")
-@click.option("--region", help="Run the deployment of that name (overrides in the file).")
-@click.option("--once", is_flag=True, help="Route what is there now, then end.")
+@click.option("--region", help="Run this deployment (overrides in the file).")
+@click.option("--once", is_flag=True, help="Route the records that are there now, then end.")
 @format_option
 @workspace_option
 @log_option
@@ -55,26 +55,25 @@ def start(
     region: str | None,
     *,
     once: bool,
-    form: str,
+    as_json: bool,
     workspace_dir: Path | None,
 ) -> None:
     """Run the jobs of a stream until Ctrl-C.
 
-    Every output has its own place in the topic, and (with isolation: output) a job of its own:
-    a failing one holds up no other, and is started again, later each time. Ctrl-C or SIGTERM
-    lets the batch at hand end; what was not read stays in Kafka and is read at the next start.
-    Bad records go to the quarantine topic with the reason.
+    Every output has its own position in the topic. With `isolation: output` it also has its own
+    job: if one job fails, the others go on, and the failed job is restarted with growing pauses.
+    Ctrl-C or SIGTERM lets the current batch finish. Records that were not read stay in Kafka, and
+    the next start reads them. Rejected records go to the quarantine topic with the reason.
 
-    The lag stands in Kafka under the consumer groups `headrace.<stream>.<output>`; what became of
-    every record stands in the ledger, see router audit.
+    Kafka shows the lag under the consumer groups `headrace.<stream>.<output>`. The ledger says
+    what happened to every record; `router audit` checks it.
     """
-    from headrace.log import configure_logging
     from headrace.signals import Drain
     from headrace.spark import session
-    from router.jobs import StreamRouter
-    from router.report import as_json, as_text
+    from router.run.jobs import StreamRouter
+    from router.run.report import as_json as report_json
+    from router.run.report import as_text as report_text
 
-    configure_logging()
     workspace, stream = _loaded(path, workspace_dir, region)
     name = stream.config.name
     with Drain() as drain:
@@ -82,7 +81,7 @@ def start(
         conf = stream_router.prepare()
         with session(workspace, f"router-{name}", conf, lasting=not once) as spark:
             counts = stream_router.run(spark, drain, once=once)
-    click.echo(as_json(name, counts) if form == "json" else as_text(name, counts))
+    click.echo(report_json(name, counts) if as_json else report_text(name, counts))
 
 
 @router.command()
@@ -91,10 +90,11 @@ def start(
 @output_option
 @workspace_option
 def show(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path | None) -> None:
-    """Show every setting that a stream runs with, and where its value comes from.
+    """Show every setting of a stream, and where its value comes from.
 
-    The file, what the deployment changes, and the defaults, each with the file and line of it.
-    Secrets are shown as `***`. Nothing is asked of a cluster.
+    A value comes from the stream's file, from the deployment's overrides, or from the defaults;
+    each is shown with its file and line. Secrets are shown as `***`. The command connects to no
+    cluster.
 
     For example: `router show -c streams/playback.yaml --region eu-west-1`
     """
@@ -106,24 +106,22 @@ def show(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path |
 
 
 @router.command()
-@config_option
 @click.option(
     "--record",
     "file",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="A file with a record a line, or one JSON object over all lines; - is stdin.",
+    help="A file with one record per line, or with one JSON object; - is stdin.",
 )
 @click.option(
     "--envelope",
     is_flag=True,
-    help="A line is an object with value (or value_base64), key, headers and timestamp.",
+    help="Each line is an object with value (or value_base64), key, headers and timestamp.",
 )
-@click.option("--spark", "with_spark", is_flag=True, help="Let Spark evaluate what only it can.")
-@region_option
-@output_option
-@workspace_option
-@log_option
+@click.option(
+    "--spark", "with_spark", is_flag=True, help="Start Spark to evaluate Spark expressions."
+)
+@stream_options
 def explain(
     path: Path,
     file: Path,
@@ -134,147 +132,131 @@ def explain(
     as_json: bool,
     workspace_dir: Path | None,
 ) -> None:
-    """Say what a stream would make of records, without a broker and with nothing written.
+    """Show what a stream would do with given records. Needs no broker, and writes nothing.
 
-    For each record: the hygiene rule that it breaks and what becomes of it; or how it looks after
-    the masks, and for each output whether its filter lets it pass, and the key, value and headers
-    that would be written. For each output: its lane, and why Spark has to evaluate it if it does.
+    For each output, it shows whether its expressions are compiled (headrace evaluates them in
+    Python) or Spark expressions (only Spark evaluates them), and why.
+
+    For each record, it shows the hygiene rule that the record breaks, and what then happens to it.
+    If the record breaks none, it shows the record after the masks. For each output, it shows
+    whether the filter passes the record, and the key, value and headers that would be written.
 
     For example: `echo '{"event_id": "1"}' | router explain -c streams/playback.yaml --record -`
     """
     from contextlib import nullcontext
 
-    from headrace.log import configure_logging
-    from router import explain_report
-    from router.explaining import explanation_of
-    from router.spark_given import evaluator
+    from router.explain import report
+    from router.explain.explanation import explanation_of, spark_evaluator
 
-    configure_logging()
     workspace, stream = _loaded(path, workspace_dir, region)
-    with evaluator(workspace, stream) if with_spark else nullcontext() as by_spark:
+    with spark_evaluator(workspace, stream) if with_spark else nullcontext() as by_spark:
         found = explanation_of(workspace, stream, file, by_spark, envelope=envelope)
-    click.echo(explain_report.as_json(found) if as_json else explain_report.as_text(found))
+    click.echo(report.as_json(found) if as_json else report.as_text(found))
 
 
 @router.command()
-@config_option
-@region_option
-@output_option
-@workspace_option
-@log_option
+@stream_options
 def audit(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path | None) -> int:
-    """Prove from the ledgers that every record of the topic went somewhere; name any that did not.
+    """Check in the ledgers what happened to every record of the topic, and report any gap.
 
-    For each output and partition: where it began, up to where it is done, and of what it read how
-    much was written, filtered, dropped, quarantined; how far the topic is ahead. Offsets that held
-    no record (compaction, transactions) are looked up in the topic again. Any gap
-    (`missing: playback_raw-0 @ 10 to 12`), anything read twice, lost to retention or unaccounted
-    for, a topic made anew or a damaged ledger ends the command with 1. Lag alone does not. The
-    router may go on running meanwhile.
+    For each output and partition, it shows the first offset and the next offset; how many records
+    were read, written, filtered, dropped and quarantined; and the lag. It looks up offsets without
+    a record (compaction, transactions) in the topic again.
+
+    The exit code is 1 if there is a gap (`missing: playback_raw-0 @ 10 to 12`), if a record was
+    read twice, lost to retention or is unaccounted for, if the topic was re-created, or if the
+    ledger is damaged. Lag alone is not an error. The router may run at the same time.
 
     For example: `router audit -c streams/playback.yaml -o json`
     """
-    from headrace.log import configure_logging
-    from router import audit_report, auditing
+    from router.ledger import audit, report
 
-    configure_logging()
     workspace, stream = _loaded(path, workspace_dir, region)
-    found = auditing.audit(workspace, stream)
-    click.echo(audit_report.as_json(found) if as_json else audit_report.as_text(found))
+    found = audit.audit(workspace, stream)
+    click.echo(report.as_json(found) if as_json else report.as_text(found))
     return FAILED if found.findings else 0
 
 
 @router.group()
 def quarantine() -> None:
-    """Look at the bad records of a stream, and replay them once its configuration is mended."""
+    """List the rejected records of a stream, and replay them after you have corrected its file."""
 
 
 @quarantine.command("list")
-@config_option
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="So many records, the newest ones, are shown one by one.",
+    help="How many of the newest records are shown one by one.",
 )
-@region_option
-@output_option
-@workspace_option
-@log_option
-def list_kept(
+@stream_options
+def list_quarantined(
     path: Path, limit: int, region: str | None, *, as_json: bool, workspace_dir: Path | None
 ) -> None:
-    """List the bad records of a stream: how many and why, then the newest one by one.
+    """List the rejected records of a stream: their number by reason, then the newest one by one.
 
-    Each with the place that it was read from, the stage at which it turned out to be bad, the
+    Each record is shown with its topic, partition and offset, the stage that rejected it, the
     reason, its time, its size and its first bytes.
 
     For example: `router quarantine list -c streams/playback.yaml --limit 5`
     """
-    from headrace.log import configure_logging
-    from router import quarantine_report
-    from router.quarantine_list import listing
+    from router.quarantine import report
+    from router.quarantine.records import listing
 
-    configure_logging()
     workspace, stream = _loaded(path, workspace_dir, region)
     found = listing(workspace, stream, limit)
-    click.echo(
-        quarantine_report.list_json(found) if as_json else quarantine_report.list_text(found)
-    )
+    click.echo(report.list_json(found) if as_json else report.list_text(found))
 
 
 @quarantine.command("replay")
 @config_option
-@click.option("--output", "outputs", multiple=True, help="Only to this output. [default: all]")
-@click.option("--dry-run", is_flag=True, help="Say what would be sent; send and note nothing.")
+@click.option("--output", "outputs", multiple=True, help="Send only to this output. [default: all]")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent; send and store nothing.")
 @region_option
 @format_option
 @workspace_option
 @log_option
-def replay_kept(
+def replay_quarantined(
     path: Path,
     outputs: tuple[str, ...],
     region: str | None,
     *,
     dry_run: bool,
-    form: str,
+    as_json: bool,
     workspace_dir: Path | None,
 ) -> None:
-    """Send the bad records that are good now, by the stream's present configuration.
+    """Process rejected records again with the stream's current file, and send those that pass.
 
-    Each record goes to the outputs that it failed for: all of them where it could not be read, one
-    where that output could not evaluate or write it. It carries the headers and the origin of the
-    record that it was. What is still bad stays, and the next replay looks at it again; what was
-    sent is not sent again. Ctrl-C ends after the records at hand.
+    Each record goes to the outputs that it failed for: to all of them if it could not be read, to
+    one if that output could not evaluate or write it. It carries its original headers and origin.
+    Records that are still rejected stay, and the next replay tries them again. Records that were
+    sent are not sent again. Ctrl-C ends the command after the current records.
 
     For example: `router quarantine replay -c streams/playback.yaml --dry-run`
     """
-    from headrace.log import configure_logging
     from headrace.signals import Drain
-    from router import quarantine_report
-    from router.replay import Replay, Request
-    from router.replay_progress import shown_progress
-    from router.spark_given import evaluator
+    from router.explain.explanation import spark_evaluator
+    from router.quarantine import report
+    from router.quarantine.replay import QuarantineReplay, Request, shown_progress
 
-    configure_logging()
     workspace, stream = _loaded(path, workspace_dir, region)
-    replay = Replay(workspace, stream, Request(outputs, dry_run))
+    replay = QuarantineReplay(workspace, stream, Request(outputs, dry_run))
     with (
         Drain() as drain,
-        evaluator(workspace, stream) as by_spark,
+        spark_evaluator(workspace, stream) as by_spark,
         shown_progress() as progress,
     ):
-        report = replay.run(by_spark, drain, progress)
-    told = quarantine_report.replay_json if form == "json" else quarantine_report.replay_text
-    click.echo(told(report))
+        replayed = replay.run(by_spark, drain, progress)
+    shown = report.replay_json if as_json else report.replay_text
+    click.echo(shown(replayed))
 
 
 def _loaded(
     path: Path, workspace_dir: Path | None, region: str | None
 ) -> tuple[Workspace, Effective]:
-    from headrace.config.effective import effective
     from headrace.config.load import load_stream, load_workspace
+    from headrace.config.stream.effective import effective
 
     workspace = load_workspace(workspace_dir)
     return workspace, effective(load_stream(path, workspace), workspace, region)

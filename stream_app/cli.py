@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from headrace.cli.command import log_option, output_option, workspace_option
+from headrace.cli.command import app_option, log_option, output_option, workspace_option
 
-app_option = click.option(
-    "-c",
-    "--config",
-    "path",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The application's file (kind: app).",
-)
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command(name="run")
@@ -26,9 +20,9 @@ app_option = click.option(
     "selections",
     multiple=True,
     metavar="SOURCE=CANDIDATE",
-    help="Read another candidate than the file selects.",
+    help="Read this candidate instead of the one that the file selects.",
 )
-@click.option("--once", is_flag=True, help="Process what is there now, then end.")
+@click.option("--once", is_flag=True, help="Process the records that are there now, then end.")
 @workspace_option
 @output_option
 @log_option
@@ -42,17 +36,15 @@ def run_app(
 ) -> None:
     """Run an application on the sources that its file selects, until Ctrl-C.
 
-    The very same file runs over the past with `backfill replay -c APP.yaml`: there each dynamic
-    source reads its candidate of type iceberg. A source of type hybrid begins with its table and
-    goes on live. docs/applications.md has all of it.
+    The same file runs over the past with `backfill replay -c APP.yaml`: there each dynamic source
+    reads its candidate of type iceberg. A source of type hybrid reads its table first and then
+    goes on live. docs/applications.md describes the file.
     """
     from headrace.config.load import load_app, load_workspace
-    from headrace.log import configure_logging
     from headrace.signals import Drain
     from headrace.spark import session
     from stream_app.live import live_sources, run_live
 
-    configure_logging()
     workspace = load_workspace(workspace_dir)
     app = load_app(path, workspace)
     live = live_sources(app, _choices(selections))
@@ -64,13 +56,15 @@ def run_app(
             "dropped_late": ran.dropped_late.records,
             "dropped_late_is_exact": ran.dropped_late.is_exact,
         }
-        facts["sink"] = app.config.sink.place
-        click.echo(json.dumps({**facts, **late, "turned_away": dict(ran.turned_away)}))
+        facts["sink"] = app.config.sink.location
+        click.echo(json.dumps({**facts, **late, "turned_away": dict(ran.rejected)}))
         return
-    click.echo(f"application {app.config.name} → {app.config.sink.place}\n  rows read {ran.rows:,}")
+    click.echo(
+        f"application {app.config.name} → {app.config.sink.location}\n  rows read {ran.rows:,}"
+    )
     if ran.dropped_late.records:
         click.echo(f"  dropped as late {ran.dropped_late.to_text()}")
-    for fate, count in sorted(ran.turned_away.items()):
+    for fate, count in sorted(ran.rejected.items()):
         click.echo(f"  {fate} {count:,} (since its first start)")
 
 
@@ -81,6 +75,6 @@ def _choices(selections: tuple[str, ...]) -> dict[str, str]:
     for selection in selections:
         name, separator, candidate = selection.partition("=")
         if not separator:
-            raise UsageError(f"--select {selection} is no choice", "write it as SOURCE=CANDIDATE")
+            raise UsageError(f"--select {selection} is not valid", "write it as SOURCE=CANDIDATE")
         choices[name] = candidate
     return choices

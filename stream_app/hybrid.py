@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from backfill.request import sources_of, state_of
-from backfill.watermarks import tell, watermarks_of
+from backfill.run.planning import sources_of
+from backfill.run.request import state_of
+from backfill.run.watermarks import log_widening, watermarks_of
 from headrace.application.live import live_options
-from headrace.application.places import to_json
+from headrace.application.positions import to_json
 from headrace.application.transform import bound_ahead, with_watermarks
-from headrace.config.app import HybridSource, IcebergSource, KafkaTopics
-from headrace.config.checks_candidates import differences
+from headrace.config.app.check_sources import differences
+from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
 from headrace.contract import own_columns
 from headrace.errors import Terminal, UsageError
 from headrace.schema.avro import stored_avro
@@ -22,42 +23,39 @@ from stream_app.hybrid_plan import Pair, hand_over
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from stream_app.live import LiveStart
 
 
-def hybrid_streams(  # noqa: PLR0913 - the sources of a run
-    spark: SparkSession,
-    workspace: Workspace,
-    app: LoadedApp,
-    hybrids: Mapping[str, HybridSource],
-    *,
-    once: bool,
-    fresh: bool,
-) -> dict[str, DataFrame]:
+def hybrid_streams(opening: LiveStart, hybrids: Mapping[str, HybridSource]) -> dict[str, DataFrame]:
     """Return a stream for each of them: the tables' history in aligned steps, then the topics.
 
-    Their watermarks are set.
-
-    `fresh` says that the query's checkpoint has no batch yet. Nothing begins where a record is neither in the table nor in the topic any more.
+    Their watermarks are set. Nothing begins where a record is neither in the table nor in the topic
+    any more.
     """
     if not hybrids:
         return {}
+    spark, workspace, app = opening.spark, opening.workspace, opening.app
     pairs = {name: _pair(app, name, source) for name, source in hybrids.items()}
     run_id = f"hybrid-{app.config.name}"
     marks = watermarks_of(app, {name: pair.past.identifier for name, pair in pairs.items()})
-    handover = hand_over(workspace, pairs, run_id, marks, fresh=fresh)
+    handover = hand_over(workspace, pairs, run_id, marks, fresh=opening.fresh)
     plan = state_of(workspace, run_id).plan()
-    tell(plan)
+    log_widening(plan)
     tables = sources_of(workspace, plan)
     spark.dataSource.register(hybrid_source.HybridSource)
     streams = {}
     for name, pair in pairs.items():
         ahead = bound_ahead(app, name)
         options = live_options(
-            workspace, app, hybrids[name].live, ahead=ahead, once=once, fresh=fresh
+            workspace,
+            app,
+            hybrids[name].live,
+            ahead=ahead,
+            once=opening.once,
+            fresh=opening.fresh,
         )
         table = tables[pair.past.identifier]
         columns = from_iceberg(table.table.schema(), table.table.properties)
@@ -66,12 +64,12 @@ def hybrid_streams(  # noqa: PLR0913 - the sources of a run
         if found:
             raise Terminal(
                 f"the table and the topic of {name} have different columns: {'; '.join(found)}",
-                "let them have one schema",
+                "give them one schema",
             )
         options |= {
             "plan": str(handover.plan_file),
             "table": pair.past.identifier,
-            "handover": json.dumps(to_json(handover.places[name], handover.epochs[name])),
+            "handover": json.dumps(to_json(handover.positions[name], handover.epochs[name])),
         }
         streams[name] = spark.readStream.format(hybrid_source.NAME).options(**options).load()
     # What the histories deliver out of order is late for a watermark that is no wider than live.
@@ -82,7 +80,7 @@ def _pair(app: LoadedApp, name: str, source: HybridSource) -> Pair:
     past, live = app.config.sources.get(source.past), app.config.sources.get(source.live)
     if not isinstance(past, IcebergSource) or not isinstance(live, KafkaTopics):
         raise UsageError(
-            f"{name} of {app.config.name} is no hybrid of a table and topics",
+            f"{name} of {app.config.name} is not a hybrid source of a table and topics",
             "past: a source of type iceberg; live: a source of type kafka",
         )
     return Pair(past, live, source.order)

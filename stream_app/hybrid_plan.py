@@ -1,4 +1,4 @@
-"""Where a hybrid source hands over: the table's own mark says what it has of each partition."""
+"""Where a hybrid source hands over: by the table's commit state, which has its next offsets."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from backfill import tags
-from backfill.period import parse_period
-from backfill.request import Request, plan_to_run, sources_of, state_of
+from backfill.plan.period import parse_period
+from backfill.run import tags
+from backfill.run.planning import plan_to_run, sources_of
+from backfill.run.request import ReplayRequest, state_of
 from headrace import state_files
-from headrace.application.places import epochs_from_json, from_json, to_json
+from headrace.application.positions import epochs_from_json, from_json, to_json
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.history import main_line
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.truncation import NO_EPOCH, Reached
-from headrace.landing.marks import SUMMARY, Told, mark_property, standing
+from headrace.kafka.leaders import NO_EPOCH, Reached
+from headrace.landing.commit_state import SUMMARY, SnapshotState, current_state, state_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from backfill.plan import Order, Plan
-    from backfill.widening import Watermark
-    from headrace.application.places import Epochs, Places
-    from headrace.config.app import IcebergSource, KafkaTopics
-    from headrace.config.workspace import Workspace
-    from headrace.landing.marks import Mark
+    from backfill.plan.plan import Order, Plan
+    from backfill.plan.widening import Watermark
+    from headrace.application.positions import Epochs, Positions
+    from headrace.config.app.file import IcebergSource, KafkaTopics
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.landing.commit_state import CommitState
 
 ALL_OF_IT = ("0001-01-01", "9999-12-31")
 MICROSECONDS_PER_S = 1_000_000
@@ -53,7 +54,7 @@ class Handover:
     """
 
     plan_file: Path
-    places: Mapping[str, Places]
+    positions: Mapping[str, Positions]
     epochs: Mapping[str, Epochs]
 
 
@@ -68,26 +69,26 @@ def hand_over(
     """Return how the sources of one query go from their tables on to their topics.
 
     It is decided until the query has its first batch, and kept from then on. So the plan and the
-    places always belong together: a start that was killed between them decides both anew. The
+    positions always belong together: a start that was killed between them decides both again. The
     tables' snapshots are held by a tag until nobody reads them any more.
     """
     state = state_of(workspace, run_id)
     kept = state.folder / "handover.json"
     if fresh:
-        plan, places, epochs = _decided(workspace, pairs, watermarks)
+        plan, positions, epochs = _decided(workspace, pairs, watermarks)
         for source in sources_of(workspace, plan).values():
             tags.hold(source, run_id)
         plan.write(state.plan_file)
-        decided = {name: to_json(one, epochs[name]) for name, one in places.items()}
+        decided = {name: to_json(one, epochs[name]) for name, one in positions.items()}
         state_files.write(kept, json.dumps(decided).encode())
     missing = [one.name for one in (state.plan_file, kept) if not one.exists()]
     if missing:
         raise Terminal(
-            f"where {', '.join(pairs)} goes on from its history is not known any more:"
-            f" {state.folder} has no {' and no '.join(missing)}",
-            "restore that folder; or begin anew: another name in the file, or another state_dir",
+            f"the offsets where {', '.join(pairs)} continues after its history are lost: "
+            f"{state.folder} has no {' and no '.join(missing)}",
+            "restore that folder; or start over with another name in the file or another state_dir",
         )
-    said = state_files.read(kept, dict[str, dict[str, Any]], f"restore {kept}, or begin anew")
+    said = state_files.read(kept, dict[str, dict[str, Any]], f"restore {kept}, or start over")
     return Handover(
         state.plan_file,
         {name: from_json(one) for name, one in said.items()},
@@ -95,46 +96,49 @@ def hand_over(
     )
 
 
-def mark_of(marks: Iterable[Mark], topic: str, table: str) -> Mark:
-    """Return the mark that says which offset of each partition of a topic a table has next."""
-    found = [mark for mark in marks if mark.identity.topic == topic]
+def commit_state_of(states: Iterable[CommitState], topic: str, table: str) -> CommitState:
+    """Return the commit state that has the next offset of each partition of a topic."""
+    found = [state for state in states if state.identity.topic == topic]
     if len(found) != 1:
-        who = ", ".join(mark.identity.writer for mark in found) or "no lake writer"
+        who = ", ".join(state.identity.writer for state in found) or "no lake writer"
         raise Terminal(
-            f"{who} says what {table} has of topic {topic}: where to go on live is not known",
+            f"{who} landed topic {topic} in {table}, so the offset to continue live from is not "
+            "known",
             "a hybrid source needs a table that one lake writer fills from the topic",
         )
     return found[0]
 
 
-def gaps(places: Mapping[int, int], held: Mapping[int, range], topic: str) -> list[str]:
+def gaps(positions: Mapping[int, int], held: Mapping[int, range], topic: str) -> list[str]:
     """Say which records are neither in the table nor in the topic any more."""
     told = []
     for number, span in sorted(held.items()):
         # A partition that the writer has not seen yet is read from its beginning.
-        at = places.get(number, 0)
+        at = positions.get(number, 0)
         if at < span.start:
             told.append(f"{topic}-{number} @ {at:,} to {span.start - 1:,}")
         elif at > span.stop:
-            told.append(f"{topic}-{number} ends at {span.stop:,}, before the table does ({at:,})")
+            told.append(
+                f"{topic}-{number} ends at {span.stop:,}, but the table has it up to {at:,}"
+            )
     return told
 
 
 def _decided(
     workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]
-) -> tuple[Plan, dict[str, Places], dict[str, Epochs]]:
-    """Return plan and places of one and the same state of the tables, which move on meanwhile."""
+) -> tuple[Plan, dict[str, Positions], dict[str, Epochs]]:
+    """Return plan and positions of one and the same state of the tables, which move on meanwhile."""
     for _ in range(ATTEMPTS):
         tables = {name: load_table(workspace, pair.past.identifier) for name, pair in pairs.items()}
-        found = {name: _places(workspace, name, pairs[name], tables[name]) for name in pairs}
+        found = {name: _positions(workspace, name, pairs[name], tables[name]) for name in pairs}
         plan = _plan(workspace, pairs, watermarks)
         planned = {source.name: source.snapshot_id for source in plan.sources}
         if all(planned[pairs[name].past.identifier] == _head(tables[name]) for name in pairs):
-            places = {name: one for name, (one, _) in found.items()}
-            return plan, places, {name: epochs for name, (_, epochs) in found.items()}
+            positions = {name: one for name, (one, _) in found.items()}
+            return plan, positions, {name: epochs for name, (_, epochs) in found.items()}
     raise Transient(
-        "the tables were committed to each time that their history was planned",
-        "start it again, at a quieter moment",
+        "other jobs committed to the tables each time that their history was planned",
+        "start it again when fewer jobs commit to them",
     )
 
 
@@ -143,39 +147,45 @@ def _head(table: Table) -> int | None:
     return None if head is None else head.snapshot_id
 
 
-def _places(workspace: Workspace, name: str, pair: Pair, table: Table) -> tuple[Places, Epochs]:
+def _positions(
+    workspace: Workspace, name: str, pair: Pair, table: Table
+) -> tuple[Positions, Epochs]:
     kafka = KafkaCluster(workspace.cluster(pair.live.cluster))
-    places: Places = {}
+    positions: Positions = {}
     epochs: Epochs = {}
     told: list[str] = []
     for topic in pair.live.topics:
         ends = kafka.ends(topic)
-        mark = mark_of(_marks(table), topic, pair.past.identifier)
-        following = mark.next_offsets
+        state = commit_state_of(_commit_states(table), topic, pair.past.identifier)
+        following = state.next_offsets
         told += gaps(following, ends.spans, topic)
-        reached = {number: Reached(one.next, one.epoch) for number, one in mark.spans.items()}
+        reached = {number: Reached(one.next, one.epoch) for number, one in state.spans.items()}
         told += [
-            f"{topic}-{number} @ {span.start:,} to {span.stop - 1:,} (others than the table has)"
+            (
+                f"{topic}-{number} @ {span.start:,} to {span.stop - 1:,} (other records than the "
+                "table has)"
+            )
             for number, span in sorted(kafka.replaced(topic, reached, ends).items())
         ]
-        places[topic] = {
+        positions[topic] = {
             number: following.get(number, span.start) for number, span in ends.spans.items()
         }
-        known = {number: ends.epoch(number, at) for number, at in places[topic].items()}
+        known = {number: ends.epoch(number, at) for number, at in positions[topic].items()}
         epochs[topic] = {number: epoch for number, epoch in known.items() if epoch != NO_EPOCH}
     if told:
         raise Terminal(
-            f"between the table and the topic of {name} records are missing: {'; '.join(told)}",
-            "nothing was started. Let the lake writer catch up before retention takes more, or"
-            " restore the topic; a live candidate alone begins at what is there",
+            f"records are missing between the table and the topic of {name}: {'; '.join(told)}",
+            "nothing was started. Run the lake writer until it has caught up, before retention "
+            "removes more, or restore the topic; a live candidate alone begins with the records "
+            "that remain",
         )
-    return places, epochs
+    return positions, epochs
 
 
-def _marks(table: Table) -> list[Mark]:
-    prefix = mark_property("")
+def _commit_states(table: Table) -> list[CommitState]:
+    prefix = state_property("")
     line = [
-        Told(
+        SnapshotState(
             one.snapshot_id,
             None if one.summary is None else one.summary.additional_properties.get(SUMMARY),
         )
@@ -183,11 +193,11 @@ def _marks(table: Table) -> list[Mark]:
     ]
     known = [one.snapshot_id for one in table.metadata.snapshots]
     found = [
-        standing(name.removeprefix(prefix), said, line, known)
+        current_state(name.removeprefix(prefix), said, line, known)
         for name, said in table.properties.items()
         if name.startswith(prefix)
     ]
-    return [mark for mark in found if mark is not None]
+    return [state for state in found if state is not None]
 
 
 def _plan(workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]) -> Plan:
@@ -196,7 +206,7 @@ def _plan(workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[
     tables = tuple(pair.past.identifier for pair in pairs.values())
     # The sources go through their histories in one plan: who asks for more decides for all.
     order: Order = "strict" if any(pair.order == "strict" for pair in pairs.values()) else "bounded"
-    request = Request(
+    request = ReplayRequest(
         tables,
         parse_period(*ALL_OF_IT),
         (),

@@ -1,24 +1,19 @@
 """A table's history, then its topics from the very next offset: one stream, one checkpoint.
 
-The offset in Spark's log has both halves: the step of the plan over the tables, and the places in
+The offset in Spark's log has both halves: the step of the plan over the tables, and the positions in
 Kafka. The second stands still until the first has come to its end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from backfill import spark_source, tags
-from backfill.plan import read_plan
+from backfill.apps import spark_source
 from headrace.application import live_source
 from headrace.application.live_source import LiveSource, live_reader
-from headrace.config.load import load_workspace
-from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from backfill.spark_source import StepReader
+    from backfill.apps.spark_source import StepReader
     from headrace.application.live_source import LiveReader
 
 NAME: Final = "headrace_hybrid"
@@ -36,7 +31,7 @@ OF_THE_PAST: Final = ("workspace", "plan", "table", "columns", "ahead")
 class HybridSource(LiveSource):
     """`spark.readStream.format("headrace_hybrid")`: a live source's options, and the past's.
 
-    Those are `plan`, `table` and `handover` (the places in Kafka, as JSON).
+    Those are `plan`, `table` and `handover` (the positions in Kafka, as JSON).
     """
 
     @classmethod
@@ -50,7 +45,6 @@ class HybridSource(LiveSource):
         return HybridReader(
             spark_source.StepReader(chosen),
             live_reader(self.options),
-            chosen,
             json.loads(self.options["handover"]),
             fresh=self.options.get("fresh") == "true",
         )
@@ -63,21 +57,18 @@ class HybridReader(DataSourceStreamReader):
         self,
         past: StepReader,
         live: LiveReader,
-        chosen: dict[str, str],
         handover: dict[str, Any],
         *,
         fresh: bool,
     ) -> None:
         self._past = past
         self._live = live
-        self._chosen = chosen
-        self._steps = len(read_plan(Path(chosen["plan"])).steps)
+        self._steps = past.steps
         self._begin: dict[str, Any] = {"past": past.initialOffset(), "live": handover}
         # Spark asks for the last batch's parts again at a restart, which is how we learn where it
         # is. Every batch of the history has a step: if Spark does not ask, that is all behind us.
         through: dict[str, Any] = {"past": {"step": self._steps}, "live": None}
         self._at = self._begin if fresh else through
-        self._is_released = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the beginning of the plan, and where the topics will be gone on with."""
@@ -116,13 +107,7 @@ class HybridReader(DataSourceStreamReader):
         """Let go of the table's snapshot when all of it is processed; tell the group where it is."""
         if end["past"]["step"] < self._steps:
             return
-        if not self._is_released:
-            self._is_released = True
-            # The tag only keeps files too long; another start tries again.
-            with contextlib.suppress(Exception):
-                workspace = load_workspace(Path(self._chosen["workspace"]))
-                run_id = Path(self._chosen["plan"]).parent.name
-                tags.release(load_table(workspace, self._chosen["table"]), run_id)
+        self._past.release()
         self._live.commit(end["live"])
 
     def stop(self) -> None:

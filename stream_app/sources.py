@@ -17,24 +17,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id, plan_to_run, state_of
-from backfill.streams import MICROSECOND, Replay
-from backfill.watermarks import require_known, watermarks_of
+from backfill.plan.period import parse_period
+from backfill.run.planning import plan_to_run
+from backfill.run.request import ReplayRequest, new_run_id, state_of
+from backfill.run.watermarks import require_known, watermarks_of
+from backfill.streams import Replay
 from headrace.application.live import live_stream
 from headrace.application.select import names_for_the_transform, selected, tables_behind
 from headrace.application.transform import bound_ahead, with_watermarks
-from headrace.config.app import IcebergSource
+from headrace.config.app.file import IcebergSource
 from headrace.config.load import load_app, load_workspace, nearest_workspace
-from headrace.config.problems import did_you_mean
 from headrace.errors import UsageError
+from headrace.problems import did_you_mean
+from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.period import Period
+    from backfill.plan.period import Period
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 
 def open_source(  # noqa: PLR0913 - which source, and how much of it
@@ -68,7 +70,7 @@ def open_source(  # noqa: PLR0913 - which source, and how much of it
         return with_watermarks(app, {name: frame}, {})[name]
     if period is None:
         raise UsageError(
-            f"{name} is the table {concrete.identifier}, which is read over a period",
+            f"{name} is the table {concrete.identifier}, and a table is read over a period",
             'period=("2026-03-01", "2026-03-02")',
         )
     run = run_id or _only_of(app, name)
@@ -88,8 +90,9 @@ def _only_of(app: LoadedApp, name: str) -> str:
     others = [one for one in tables_behind(app.config) if one != name]
     if others:
         raise UsageError(
-            f"{app.config.name} reads {', '.join(others)} beside {name}",
-            'name the run that they are opened for, so that they come aligned: run_id="try-1"',
+            f"{app.config.name} also reads {', '.join(others)}, besides {name}",
+            "name the run that they are opened for, so that they are read in one order: "
+            'run_id="try-1"',
         )
     return new_run_id()
 
@@ -109,7 +112,7 @@ def _planned(  # noqa: PLR0913, PLR0917 - a run of a program's own is made of th
         threshold = min(one.max_misalignment_threshold for one in sources.values())
         names = {key: one.identifier for key, one in sources.items()}
         tables = tuple(dict.fromkeys(names.values()))
-        request = Request(
+        request = ReplayRequest(
             tables,
             period,
             (),
@@ -124,8 +127,8 @@ def _planned(  # noqa: PLR0913, PLR0917 - a run of a program's own is made of th
     if plan.period != period or table.identifier not in {one.name for one in plan.sources}:
         begun = ", ".join(one.name for one in plan.sources)
         raise UsageError(
-            f"run {run_id} was begun over {plan.period} of {begun}",
-            "open all sources of a query over one period; another query has another run_id",
+            f"run {run_id} was started over {plan.period} of {begun}",
+            "open all sources of a query over one period; use another run_id for another query",
         )
     return Replay.by(workspace, plan)
 

@@ -6,16 +6,16 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from headrace import state_files
-from headrace.config.app import HybridSource, KafkaTopics
-from headrace.errors import Terminal
+from headrace.config.app.file import HybridSource, KafkaTopics
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.source_topic import Reader, TopicRecreated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 KEPT: Final = "topics.json"
 
@@ -41,7 +41,7 @@ def topic_ids(workspace: Workspace, sources: Iterable[KafkaTopics]) -> dict[str,
     return found
 
 
-def kept_ids(checkpoint: Path) -> dict[str, str]:
+def stored_topic_ids(checkpoint: Path) -> dict[str, str]:
     """Return the ids of the topics that a checkpoint's offsets are of."""
     kept = checkpoint.with_name(KEPT)
     if not checkpoint.exists() or not kept.exists():
@@ -49,19 +49,16 @@ def kept_ids(checkpoint: Path) -> dict[str, str]:
     return state_files.read(kept, dict[str, str], f"restore it, or remove {checkpoint.parent}")
 
 
-def keep_ids(checkpoint: Path, ids: Mapping[str, str]) -> None:
+def store_topic_ids(checkpoint: Path, ids: Mapping[str, str]) -> None:
     """Refuse topics that are not those of the checkpoint; keep which ones they are."""
-    known = kept_ids(checkpoint)
-    refuse_made_anew(known, ids)
+    known = stored_topic_ids(checkpoint)
+    refuse_recreated(known, ids)
     state_files.write(checkpoint.with_name(KEPT), json.dumps({**known, **ids}).encode())
 
 
-def refuse_made_anew(known: Mapping[str, str], ids: Mapping[str, str]) -> None:
+def refuse_recreated(known: Mapping[str, str], ids: Mapping[str, str]) -> None:
     """Refuse topics whose id is another than it was."""
     for topic, its_id in ids.items():
         if known.get(topic, its_id) != its_id:
-            raise Terminal(
-                f"topic {topic} was deleted and made anew: the checkpoint's offsets are of the one"
-                " before, and not the same records",
-                "begin anew: another name in the file, or another state_dir",
-            )
+            advice = "start over with another name in the file or another state_dir"
+            raise TopicRecreated(Reader("the application", advice), topic)

@@ -14,6 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from headrace.embedded.broker import HOST, Broker, BrokerOptions, is_taken
 from headrace.embedded.process import wait_until
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import PartitionMetadata
 
 NODES: Final = (1, 2, 3)
-LIMIT_S: Final = 120.0
 # Below what the kernel gives to outgoing connections: a client that asks for a broker that is down
 # would now and then be given the broker's own port.
 PORTS: Final = range(12_000, 32_000)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 HEADRACE_YAML = """\
 clusters:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from headrace.embedded.broker import free_port, is_taken
 from headrace.embedded.process import wait_until
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from typing import Self
 
-LIMIT_S = 60.0
 BUCKET = "lake"
 SECRET = "not-to-be-seen"  # noqa: S105 - the server takes any
 

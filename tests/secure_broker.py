@@ -19,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs f
 
 from headrace.embedded.broker import HOST, Broker, BrokerOptions, free_port
 from tests.certificates import Authority
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from tests.certificates import Issued
 
-LIMIT_S: Final = 30.0
 USER: Final = "headrace"
 PASSWORD: Final = 'p"a\\ss, word;'  # noqa: S105 - a test's own
 GUEST: Final = "guest"

@@ -79,7 +79,7 @@ def check_java() -> None:
     """Say that Java is missing before minutes are spent on all the rest."""
     sys.path.insert(0, str(ROOT))
     from headrace.errors import HeadraceError  # noqa: PLC0415 - not before Python is new enough
-    from headrace.java import java  # noqa: PLC0415 - as above
+    from headrace.jars.java import java  # noqa: PLC0415 - as above
 
     try:
         java()

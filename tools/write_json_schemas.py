@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.config.app import App
-from headrace.config.lake_table import LakeTable
-from headrace.config.stream import Stream
-from headrace.config.workspace_file import WorkspaceFile
+from headrace.config.app.file import App
+from headrace.config.lake_table.file import LakeTable
+from headrace.config.stream.file import Stream
+from headrace.config.workspace.file import WorkspaceFile
 
 if TYPE_CHECKING:
-    from headrace.config.model import Model
+    from headrace.config.common.model import Model
 
 FOLDER = Path(__file__).resolve().parent.parent / "headrace" / "config" / "json_schemas"
 MODELS: dict[str, type[Model]] = {

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from headrace.jvm_plans import analyzed, each, expressions, kind_of, walk, with_subqueries
+from headrace.jvm.plans import analyzed, each, expressions, kind_of, walk, with_subqueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
-    from backfill.request import Request
+    from backfill.run.request import ReplayRequest
     from headrace.config.load import LoadedApp
-    from headrace.jvm_plans import Java
+    from headrace.jvm.plans import Java
 
-Kind: TypeAlias = Literal[
+DifferenceKind: TypeAlias = Literal[
     "late_records",
     "wider_deduplication",
     "deduplication_from_the_start",
@@ -39,37 +39,50 @@ Kind: TypeAlias = Literal[
     "order_any",
     "open_at_the_end",
 ]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-WHAT_TO_DO: Final[dict[Kind, str]] = {
+KINDS: Final[tuple[DifferenceKind, ...]] = get_args(DifferenceKind)
+WHAT_TO_DO: Final[dict[DifferenceKind, str]] = {
     "late_records": "records that live dropped as late may be counted here: backfill compare -c"
     " shows such rows as late",
-    "wider_deduplication": "repeats are dropped over the widened delay too: put a bucket of time"
-    " into the key of dropDuplicates if that matters",
-    "deduplication_from_the_start": "a first one from before the period is not known: read it with"
-    " --warmup",
-    "join": "a partner that came after live had let go of a row is found here",
-    "outer_join": "fewer rows stay without partner, since live let go of theirs earlier",
+    "wider_deduplication": (
+        "repeats are dropped over the longer delay, so more are dropped: if that matters, use "
+        "dropDuplicates with a time bucket in the key"
+    ),
+    "deduplication_from_the_start": "a first record from before the period is not known: read it with --warmup",
+    "join": "live forgets a row earlier: the replay also finds partners that came later",
+    "outer_join": "live forgets a row earlier: in the replay, fewer rows have no partner",
     "sessions": "a record that live dropped as late may join two sessions into one",
-    "timers": "timers of event time run later against the records: let what they emit depend on"
-    " event times alone",
-    "order_of_arrival": "within the threshold records come in another order: order them by a"
-    " column, as in max_by(value, at), or array_sort",
-    "floating_point": "sums depend on the order in their last digits: sum decimals, or compare with"
-    " --ignore",
-    "processing_time": "this is the time of the replay, not of the live run: take the event's time,"
-    " or __metadata__.kafka_ingestion_ts",
+    "timers": (
+        "event-time timers fire later, after more records: let their results depend on event "
+        "times alone"
+    ),
+    "order_of_arrival": (
+        "within the threshold, records come in another order: order them by a column, as in "
+        "max_by(value, at), or array_sort"
+    ),
+    "floating_point": "the last digits of a sum depend on the order: sum decimals, or compare with --ignore",
+    "processing_time": (
+        "this is the time of the replay, not of the live run: use the event's time, or "
+        "__metadata__.kafka_ingestion_ts"
+    ),
     "random": "it gives other values each time: derive them from the record, as in"
     " hash(__metadata__.partition, __metadata__.offset)",
-    "limit": "which rows come first is a matter of steps: choose them by a column",
-    "own_watermark": "it is not widened, and drops records that live kept: name it under watermarks"
-    " in the application's file",
-    "own_source": "it is opened by the transform, and read as it is now: name it under sources",
-    "lookup": "it changes between steps, live between batches: records that arrived about the time"
-    " of a change may be joined with its other state",
-    "order_any": "nothing bounds how far records are out of order: --order bounded keeps less state"
-    " and is closer to live",
-    "open_at_the_end": "what records after the period close live stays open here: --cooldown, or"
-    " --open-windows close",
+    "limit": "which rows come first depends on the steps: choose rows by a column",
+    "own_watermark": (
+        "the replay cannot make it wider, so it drops records that live kept: put it under "
+        "watermarks in the application's file"
+    ),
+    "own_source": (
+        "the transform opens it, so it is read as it is now and not replayed: name it under sources"
+    ),
+    "lookup": (
+        "it changes between steps, but live between batches: records that arrived close to a "
+        "change may be joined with its other state"
+    ),
+    "order_any": "the disorder has no limit: --order bounded keeps less state and is closer to live",
+    "open_at_the_end": (
+        "live, records after the period close these; in the replay they stay open: "
+        "--cooldown, or --open-windows close"
+    ),
 }
 WITH_STATE: Final = ("TransformWithState", "FlatMapGroups")
 BY_ARRIVAL: Final = frozenset(
@@ -85,7 +98,7 @@ SESSION: Final = "spark.sessionWindow"
 class LiveDifference:
     """One place in a query whose result may differ from the live one."""
 
-    kind: Kind
+    kind: DifferenceKind
     where: str
 
     @property
@@ -131,7 +144,7 @@ def _watermarks(sources: Iterable[DataFrame]) -> set[str]:
     }
 
 
-def differences_asked_for(app: LoadedApp, request: Request) -> tuple[LiveDifference, ...]:
+def differences_asked_for(app: LoadedApp, request: ReplayRequest) -> tuple[LiveDifference, ...]:
     """Return what the file and the command show, without any plan."""
     found = [LiveDifference("lookup", name) for name in sorted(app.config.lookups)]
     if request.order == "any" and app.config.watermarks:
@@ -139,7 +152,7 @@ def differences_asked_for(app: LoadedApp, request: Request) -> tuple[LiveDiffere
     return tuple(found)
 
 
-def _of_node(node: Java, ours: set[str]) -> Iterator[tuple[Kind, str]]:
+def _of_node(node: Java, ours: set[str]) -> Iterator[tuple[DifferenceKind, str]]:
     match kind_of(node):
         case "Aggregate":
             yield from _of_aggregate(node)
@@ -165,7 +178,7 @@ def _is_replayed(source: Java, kind: str) -> bool:
     return kind == "StreamingRelationV2" and source.extraOptions().get("table") is not None
 
 
-def _of_aggregate(node: Java) -> Iterator[tuple[Kind, str]]:
+def _of_aggregate(node: Java) -> Iterator[tuple[DifferenceKind, str]]:
     where = f"GROUP BY {_listed(node.groupingExpressions())}"
     yield "late_records", where
     yield "open_at_the_end", where
@@ -175,7 +188,7 @@ def _of_aggregate(node: Java) -> Iterator[tuple[Kind, str]]:
         yield "sessions", where
 
 
-def _of_join(node: Java) -> Iterator[tuple[Kind, str]]:
+def _of_join(node: Java) -> Iterator[tuple[DifferenceKind, str]]:
     how, condition = str(node.joinType().sql()), node.condition()
     where = f"{how} JOIN ON {condition.get().sql() if condition.isDefined() else 'nothing'}"
     yield "late_records", where
@@ -185,7 +198,7 @@ def _of_join(node: Java) -> Iterator[tuple[Kind, str]]:
         yield "open_at_the_end", where
 
 
-def _of_function_with_state(node: Java, kind: str) -> Iterator[tuple[Kind, str]]:
+def _of_function_with_state(node: Java, kind: str) -> Iterator[tuple[DifferenceKind, str]]:
     times = node.timeMode() if kind.startswith("TransformWithState") else node.timeout()
     # Where it is in Python, the columns of the key are the first ones.
     is_in_python = kind == "TransformWithStateInPySpark"
@@ -200,7 +213,7 @@ def _of_function_with_state(node: Java, kind: str) -> Iterator[tuple[Kind, str]]
     yield "order_of_arrival", where
 
 
-def _of_expression(one: Java) -> Iterator[tuple[Kind, str]]:
+def _of_expression(one: Java) -> Iterator[tuple[DifferenceKind, str]]:
     kind = kind_of(one)
     if kind in BY_ARRIVAL:
         yield "order_of_arrival", str(one.sql())

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from backfill.iceberg_bounds import kind_of
-from backfill.live_differences import differences_in
-from backfill.lookups.frames import lookups_to_look_at
-from backfill.request import sources_of
-from backfill.selection import seen_by_applications
-from backfill.used import used_of
+from backfill.apps.live_differences import differences_in
+from backfill.apps.used_columns import table_uses
+from backfill.lookups.frames import LookupFrames
+from backfill.read.file_columns import seen_by_applications
+from backfill.read.row_filter import kind_of
+from backfill.run.planning import sources_of
 from headrace.application.select import of_the_past
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.iceberg.catalog import load_table
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.conditions import Condition
-    from backfill.live_differences import LiveDifference
-    from backfill.plan import Plan
-    from backfill.used import Used
+    from backfill.apps.live_differences import LiveDifference
+    from backfill.apps.used_columns import TableUse
+    from backfill.plan.conditions import Condition
+    from backfill.plan.plan import Plan
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 FOOTERS_LOOKED_AT = 8
 
 
-class Narrowed(NamedTuple):
+class PartialRead(NamedTuple):
     """A table that is not read as a whole; the share of its bytes is estimated on a few files."""
 
     table: str
@@ -44,33 +44,35 @@ class Narrowed(NamedTuple):
     whole_bytes: int
 
 
-class Query(NamedTuple):
+class QueryUse(NamedTuple):
     """What an application's query uses of each table, and where it may differ from a live run."""
 
-    uses: dict[str, Used]
+    uses: dict[str, TableUse]
     differences: tuple[LiveDifference, ...]
 
 
-def query_of(app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str) -> Query:
+def query_of(
+    app: LoadedApp, workspace: Workspace, spark: SparkSession, time_column: str
+) -> QueryUse:
     """Return what Spark's plan of an application shows, built over tables that nobody reads.
 
     Conditions are those that a second look gives again: a function in Python may put the time of
     now into its query, as `TIMESTAMP 'now'` does in SQL, and the plan cannot tell.
     """
     result, marked, schemas = _built(app, workspace, spark, time_column)
-    first = _known(used_of(result), schemas)
+    first = _known(table_uses(result), schemas)
     differences = differences_in(result, marked.values())
     if not any(used.conditions for used in first.values()):
-        return Query(first, differences)
+        return QueryUse(first, differences)
     again, _, schemas = _built(app, workspace, spark, time_column)
-    second = _known(used_of(again), schemas)
+    second = _known(table_uses(again), schemas)
     uses = {
         table: used._replace(
             conditions=tuple(one for one in used.conditions if one in second[table].conditions)
         )
         for table, used in first.items()
     }
-    return Query(uses, differences)
+    return QueryUse(uses, differences)
 
 
 def _built(
@@ -78,8 +80,8 @@ def _built(
 ) -> tuple[DataFrame, dict[str, DataFrame], dict[str, Schema]]:
     """Return the result, the sources that it is made of, and the columns of each table."""
     # Spark is loaded when needed: a replay of tables needs none.
-    from backfill.spark_source import NAME, ReplaySource  # noqa: PLC0415
-    from backfill.spark_task import spark_schema  # noqa: PLC0415
+    from backfill.apps.spark_source import NAME, ReplaySource  # noqa: PLC0415
+    from backfill.apps.spark_task import spark_schema  # noqa: PLC0415
 
     spark.dataSource.register(ReplaySource)
     declared = declared_of(app)
@@ -93,11 +95,11 @@ def _built(
         reader = spark.readStream.format(NAME).schema(spark_schema(columns, table.properties))
         frames[name] = reader.option("table", source.identifier).load()
     marked = with_watermarks(app, frames, {})
-    given = marked | lookups_to_look_at(spark, app, workspace)
+    given = marked | LookupFrames(spark, app, workspace).unread()
     return result_of(app, Sources(spark, given), workspace.root), marked, schemas
 
 
-def _known(uses: Mapping[str, Used], schemas: Mapping[str, Schema]) -> dict[str, Used]:
+def _known(uses: Mapping[str, TableUse], schemas: Mapping[str, Schema]) -> dict[str, TableUse]:
     """Leave out the conditions on types that Iceberg and Spark do not compare alike."""
     return {
         table: used._replace(
@@ -126,12 +128,12 @@ def declared_of(app: LoadedApp) -> dict[str, tuple[str, ...]]:
     return {table: tuple(sorted(names)) for table, names in found.items() if names is not None}
 
 
-def conditions_of(uses: Mapping[str, Used]) -> dict[str, Sequence[Condition]]:
+def conditions_of(uses: Mapping[str, TableUse]) -> dict[str, Sequence[Condition]]:
     """Return what rows of each table have to meet to be used at all."""
     return {table: used.conditions for table, used in uses.items()}
 
 
-def columns_used(uses: Mapping[str, Used]) -> dict[str, tuple[str, ...]]:
+def columns_used(uses: Mapping[str, TableUse]) -> dict[str, tuple[str, ...]]:
     """Return the columns to read of each table that is not read as a whole.
 
     Where rows are only counted there are none: the times alone will do.
@@ -143,7 +145,9 @@ def columns_used(uses: Mapping[str, Used]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def narrowed(plan: Plan, workspace: Workspace, uses: Mapping[str, Used]) -> Iterator[Narrowed]:
+def partial_reads(
+    plan: Plan, workspace: Workspace, uses: Mapping[str, TableUse]
+) -> Iterator[PartialRead]:
     """Yield what a replay reads of each table that it reads in part."""
     tables = sources_of(workspace, plan)
     for table, names in columns_used(uses).items():
@@ -158,7 +162,9 @@ def narrowed(plan: Plan, workspace: Workspace, uses: Mapping[str, Used]) -> Iter
         size_bytes = sum(unit.size_bytes for unit in units)
         share = part / whole if whole else 1.0
         shown = tuple(one for one in source.all_columns if one in read)
-        yield Narrowed(table, shown, len(source.all_columns), round(size_bytes * share), size_bytes)
+        yield PartialRead(
+            table, shown, len(source.all_columns), round(size_bytes * share), size_bytes
+        )
 
 
 def _some(paths: Iterable[str]) -> list[str]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from backfill.pace import StepPace, parse_rate
-from backfill.plan import read_plan
-from backfill.state import reads_beside
+from backfill.plan.plan import read_plan
+from backfill.run.pace import StepPace, parse_rate
+from backfill.run.state import reads_beside
 from headrace.errors import UsageError
+from headrace.jvm.tasks import spread
 from headrace.locks import Claim
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from backfill.plan import Plan
-    from backfill.planner import Step
-    from backfill.units import OffsetRange, Unit
+    from backfill.plan.plan import Plan
+    from backfill.plan.steps import Step
+    from backfill.plan.units import OffsetRange, Unit
 
+T = TypeVar("T")
 NAME = "headrace"
 REQUIRED = ("workspace", "plan", "table")
 
@@ -51,7 +53,7 @@ class ReplaySource(DataSource):
 
     def schema(self) -> StructType:
         """Return the table's columns, `__metadata__` included, as the live source has them."""
-        from backfill.spark_task import schema_of  # noqa: PLC0415 - a schema is given, as a rule
+        from backfill.apps.spark_task import schema_of  # noqa: PLC0415 - a schema is given, as a rule
 
         return schema_of(self._chosen())
 
@@ -63,7 +65,8 @@ class ReplaySource(DataSource):
         missing = [name for name in REQUIRED if self.options.get(name) is None]
         if missing:
             raise UsageError(
-                f"format {NAME} needs the option {', '.join(missing)}", "see backfill.spark_source"
+                f"format {NAME} needs the option {', '.join(missing)}",
+                "see backfill.apps.spark_source",
             )
         more = ("columns", "rate_limit", "readers", "ahead", "until", "finished", "lets_go")
         names = (*REQUIRED, *more)
@@ -71,7 +74,7 @@ class ReplaySource(DataSource):
 
 
 @dataclass
-class Share(InputPartition):
+class ReplayPartition(InputPartition):
     """What one task reads: a chain of units, of about the weight of every other task's.
 
     With ranges, it is those offsets of those units, in their order. With columns, the others are
@@ -81,32 +84,13 @@ class Share(InputPartition):
     step: int
     number: int
     count: int
-    units: tuple[Unit, ...]
-    ranges: tuple[OffsetRange, ...]
-    columns: tuple[str, ...] | None
-
-    def __init__(
-        self,
-        step: int,
-        place: tuple[int, int],
-        units: Sequence[Unit],
-        ranges: Sequence[OffsetRange],
-        columns: Sequence[str] | None = None,
-    ) -> None:
-        super().__init__(None)
-        self.step = step
-        self.number, self.count = place
-        self.units = tuple(units)
-        self.ranges = tuple(ranges)
-        self.columns = None if columns is None else tuple(columns)
+    units: Sequence[Unit]
+    ranges: Sequence[OffsetRange] = ()
+    columns: tuple[str, ...] | None = None
 
 
-@dataclass
-class Finished(InputPartition):
+class FinishedPartition(InputPartition):
     """What a task reads of a table that has no rows any more: one row that holds nobody up."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
 
 
 class StepReader(DataSourceStreamReader):
@@ -136,8 +120,10 @@ class StepReader(DataSourceStreamReader):
         until = int(self._options.get("until", len(steps)))
         if begun < until:
             self._wait_for(steps[begun])
-        elif begun == len(steps):
-            self._let_go()
+        elif begun == len(steps) and self._options.get("lets_go"):
+            # Spark asks for what comes after a batch when that is committed. It would commit the
+            # last batch to its source only with the next, and there is none.
+            self.release()
         return {"step": max(begun, min(begun + 1, until))}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -145,35 +131,33 @@ class StepReader(DataSourceStreamReader):
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
         self._begun = int(end["step"])
         if self._options.get("finished"):
-            return [Finished()]
+            return [FinishedPartition(None)]
         first, table = int(start["step"]), self._options["table"]
         steps = self._loaded().steps[first : int(end["step"])]
         units = [unit for step in steps for unit in step.units if unit.source == table]
         ranges = [one for step in steps for one in step.ranges if one.source == table]
         readers = self._readers()
         columns = reads_beside(Path(self._options["plan"])).get(table)
-        if ranges:
-            lanes = even_lanes(ranges, readers)
-            return [
-                Share(first, (number, len(lanes)), units, lane, columns)
-                for number, lane in enumerate(lanes)
-            ]
-        chains = even_chains(units, readers)
+        shares = (
+            [(units, share) for share in even_ranges(ranges, readers)]
+            if ranges
+            else [(chain, []) for chain in even_chains(units, readers)]
+        )
         return [
-            Share(first, (number, len(chains)), chain, (), columns)
-            for number, chain in enumerate(chains)
+            ReplayPartition(first, number, len(shares), *share, columns)
+            for number, share in enumerate(shares)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a chain of units, as Arrow."""
-        from backfill.spark_task import last_row, read_share  # noqa: PLC0415 - only tasks read
+        from backfill.apps.spark_task import last_row, read_partition  # noqa: PLC0415 - only tasks read
 
-        if isinstance(partition, Finished) and self._schema is not None:
+        if isinstance(partition, FinishedPartition) and self._schema is not None:
             yield last_row(self._schema, self._options["finished"].split(","))
-        if not isinstance(partition, Share):
+        if not isinstance(partition, ReplayPartition):
             return
 
-        yield from read_share(partition, self._options, self._schema)
+        yield from read_partition(partition, self._options, self._schema)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Need nothing: the plan and Spark's log are all there is to keep."""
@@ -185,27 +169,15 @@ class StepReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # The plan of a year need not travel to every task.
-        return {
-            "_options": self._options,
-            "_schema": self._schema,
-            "_plan": None,
-            "_begun": self._begun,
-            "_pace": None,
-            "_claim": None,
-            "_is_released": self._is_released,
-        }
+        return {**self.__dict__, "_plan": None, "_pace": None, "_claim": None}
 
-    def _let_go(self) -> None:
-        """Remove the tag once all is processed, where nobody else does.
-
-        Spark asks for what comes after a batch when that is committed. It would commit the last
-        batch to its source only with the next, and there is none.
-        """
-        if self._is_released or not self._options.get("lets_go"):
+    def release(self) -> None:
+        """Remove the tag of the table's snapshot: all is processed."""
+        if self._is_released:
             return
         self._is_released = True
         # The processes that plan batches start sooner without pydantic.
-        from backfill import tags  # noqa: PLC0415 - as said
+        from backfill.run import tags  # noqa: PLC0415 - as above
         from headrace.config.load import load_workspace  # noqa: PLC0415 - as above
         from headrace.iceberg.catalog import load_table  # noqa: PLC0415 - as above
 
@@ -214,6 +186,11 @@ class StepReader(DataSourceStreamReader):
             plan = Path(self._options["plan"])
             workspace = load_workspace(Path(self._options["workspace"]))
             tags.release(load_table(workspace, self._options["table"]), plan.parent.name)
+
+    @property
+    def steps(self) -> int:
+        """How many steps the plan has."""
+        return len(self._loaded().steps)
 
     def _loaded(self) -> Plan:
         if self._plan is None:
@@ -244,21 +221,12 @@ class StepReader(DataSourceStreamReader):
 
 def even_chains(units: Sequence[Unit], chains: int) -> list[list[Unit]]:
     """Share out units so that every chain has about the same weight; the heaviest go first."""
-    shares: list[list[Unit]] = [[] for _ in range(max(1, min(chains, len(units))))]
-    weights = [0] * len(shares)
-    for unit in sorted(units, key=lambda unit: (-unit.size_bytes, unit.place)):
-        lightest = weights.index(min(weights))
-        shares[lightest].append(unit)
-        weights[lightest] += unit.size_bytes
-    return [sorted(share, key=lambda unit: unit.place) for share in shares]
+    heaviest_first = sorted(units, key=lambda unit: (-unit.size_bytes, unit.order_key))
+    shares = spread(heaviest_first, max(1, chains), lambda unit: unit.size_bytes)
+    return [sorted(share, key=lambda unit: unit.order_key) for share in shares or [[]]]
 
 
-def even_lanes(ranges: Sequence[OffsetRange], shares: int) -> list[list[OffsetRange]]:
+def even_ranges(ranges: Sequence[OffsetRange], shares: int) -> list[list[OffsetRange]]:
     """Share out Kafka partitions, each whole, so that every share has about as many offsets."""
-    found: list[list[OffsetRange]] = [[] for _ in range(max(1, min(shares, len(ranges))))]
-    weights = [0] * len(found)
-    for one in sorted(ranges, key=lambda one: (one.first - one.end_exclusive, one.partition)):
-        lightest = weights.index(min(weights))
-        found[lightest].append(one)
-        weights[lightest] += one.end_exclusive - one.first
-    return found
+    longest_first = sorted(ranges, key=lambda one: (one.first - one.end_exclusive, one.partition))
+    return spread(longest_first, shares, lambda one: one.end_exclusive - one.first) or [[]]

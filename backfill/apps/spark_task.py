@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,37 +18,38 @@ import structlog
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from backfill.blanks import to_read, with_blanks
-from backfill.closing import END_MS
-from backfill.measured import TaskMeter, file_of
-from backfill.plan import read_head
-from backfill.reading import read_in_order
-from backfill.source import LakeSource
+from backfill.plan.plan import read_head
+from backfill.read.source import LakeSource
+from backfill.read.step_records import read_in_order
+from backfill.run.measurements import TaskMeter, file_of
+from headrace.application.ahead_of_time import Ahead
 from headrace.config.load import load_workspace
 from headrace.errors import UsageError
-from headrace.python_workers import settle
-from headrace.records.ahead import Ahead
+from headrace.jvm.python_workers import settle
 from headrace.schema.arrow import for_spark
 from headrace.schema.iceberg import from_iceberg
 from headrace.schema.spark import to_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyiceberg.schema import Schema
     from pyspark.sql import SparkSession
 
-    from backfill.spark_source import Share
+    from backfill.apps.spark_source import ReplayPartition
+
 
 # Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
 KEPT_S = 600
 # The options by which one opened table differs from another.
 OPENS = ("workspace", "plan", "table", "columns", "thin", "ahead")
+# 9999-12-31T23:59:59Z, the last second that Spark can write.
+END_MS = 253_402_300_799_000
 log = structlog.get_logger(__name__)
 
 
-def read_share(
-    share: Share, options: Mapping[str, str], schema: StructType | None
+def read_partition(
+    share: ReplayPartition, options: Mapping[str, str], schema: StructType | None
 ) -> Iterator[pa.RecordBatch]:
     """Read a chain of units as the columns that Spark was promised, and keep what was measured."""
     promised = None if schema is None else to_arrow_schema(schema)
@@ -57,13 +59,13 @@ def read_share(
         asked["columns"] = ",".join(read)
         if not share.ranges:
             asked["thin"] = "yes"
-    source = open_source(asked)
+    source = open_table(asked)
     settle()
     meter = TaskMeter(source.name, source.time_column, offsets=bool(share.ranges))
     batches = (
         read_in_order(source, share.units, share.ranges, meter.left_out)
         if share.ranges
-        else (batch for unit in share.units for batch in source.rows(unit, left_out=meter.left_out))
+        else (batch for unit in share.units for batch in source.rows(unit, filtered=meter.left_out))
     )
     bound = options.get("ahead")
     ahead = None if bound is None else Ahead.from_json(bound)
@@ -72,7 +74,7 @@ def read_share(
         given = kept.cast(for_spark(kept.schema))
         yield given if promised is None else with_blanks(given, promised, read)
     folder = Path(options["plan"]).parent
-    meter.keep(file_of(folder, share.step, source.name, share.number, share.count))
+    meter.store(file_of(folder, share.step, source.name, share.number, share.count))
 
 
 def last_row(schema: StructType, columns: Sequence[str]) -> pa.RecordBatch:
@@ -91,11 +93,11 @@ def spark_schema(columns: Schema, properties: Mapping[str, str]) -> StructType:
 
 def schema_of(options: Mapping[str, str]) -> StructType:
     """Return the columns of the table of those options, at the snapshot of its plan."""
-    source = open_source(options)
+    source = open_table(options)
     return spark_schema(source.columns, source.table.properties)
 
 
-def open_source(options: Mapping[str, str]) -> LakeSource:
+def open_table(options: Mapping[str, str]) -> LakeSource:
     """Open the table of those options at the snapshot that the plan has pinned."""
     what = tuple((name, options[name]) for name in OPENS if options.get(name))
     return _kept(what, int(time.monotonic() // KEPT_S))
@@ -133,7 +135,7 @@ def warm_readers(spark: SparkSession, options: Sequence[Mapping[str, str]]) -> N
     def opened(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:
             for one in options:
-                open_source(one)
+                open_table(one)
             yield batch
 
     def warm() -> None:
@@ -142,6 +144,51 @@ def warm_readers(spark: SparkSession, options: Sequence[Mapping[str, str]]) -> N
             numbers = spark.range(0, tasks, 1, tasks).mapInArrow(opened, "id long")
             numbers.write.format("noop").mode("overwrite").save()
         except Exception as problem:  # noqa: BLE001 - the query meets it itself, and tells it better
-            log.debug("workers could not be warmed", problem=str(problem))
+            log.debug("Python workers could not be started ahead of time", problem=str(problem))
 
     threading.Thread(target=warm, name="warm-readers", daemon=True).start()
+
+
+def with_blanks(batch: pa.RecordBatch, whole: pa.Schema, read: Collection[str]) -> pa.RecordBatch:
+    """Return a batch with all columns of a schema, in its order; those not to be read are blank.
+
+    Those that were to be read have to be there. Others may be, for the sake of the replay.
+    """
+    if batch.schema.names == whole.names == list(read):
+        return batch
+    held = set(read)
+    columns = [
+        batch.column(field.name) if field.name in held else _blank(field, batch.num_rows)
+        for field in whole
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=whole.names)
+
+
+def to_read(used: Collection[str], whole: pa.Schema) -> tuple[str, ...]:
+    """Return which columns to read, in the order of the schema."""
+    return tuple(field.name for field in whole if field.name in used)
+
+
+def _blank(field: pa.Field, rows: int) -> pa.Array:
+    if field.nullable:
+        return pa.nulls(rows, field.type)
+    # No value is ever looked at, but Spark copies it, and trusts that it is there.
+    if pa.types.is_string(field.type) or pa.types.is_binary(field.type):
+        return pa.repeat(pa.scalar("", pa.string()).cast(field.type), rows)
+    if pa.types.is_boolean(field.type):
+        return pa.repeat(pa.scalar(value=False), rows)
+    if pa.types.is_struct(field.type):
+        held = list(field.type)
+        return pa.StructArray.from_arrays([_blank(one, rows) for one in held], fields=held)
+    if pa.types.is_nested(field.type):
+        return pa.array([[]] * rows, field.type)
+    if pa.types.is_decimal(field.type):
+        return pa.repeat(pa.scalar(Decimal(0), field.type), rows)
+    if pa.types.is_floating(field.type):
+        return pa.repeat(pa.scalar(0, pa.int32()).cast(field.type), rows)
+    wide = (
+        pa.int32()
+        if pa.types.is_int32(field.type) or pa.types.is_date32(field.type)
+        else pa.int64()
+    )
+    return pa.repeat(pa.scalar(0, wide).cast(field.type), rows)

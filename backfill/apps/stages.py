@@ -10,11 +10,29 @@ last stage has no rows, and the watermark that a live run has by then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import structlog
+from pyspark.sql import functions
+
+from backfill.apps.live_differences import own_watermarks_in
+from backfill.apps.spark_task import END_MS
+from headrace import state_files
+from headrace.errors import Terminal
+from headrace.queries.checkpoint import VERSION, committed_batches
 
 if TYPE_CHECKING:
-    from backfill.plan import Plan
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill.plan.plan import Plan
+    from backfill.plan.widening import PlannedWatermark
+    from headrace.config.load import LoadedApp
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +92,109 @@ def widened_at_the_end_us(plan: Plan) -> int:
     gone = finished_from(plan)
     left = [one.widened_by_us or 0 for one in plan.watermarks if one.table not in gone]
     return min(left, default=0)
+
+
+log = structlog.get_logger(__name__)
+POLICY: Final = "spark.sql.streaming.multipleWatermarkPolicy"
+
+
+def stages_in(plan: Plan, spark: SparkSession) -> list[Stage]:
+    """Return the stages of a plan. Where the greatest watermark counts, nobody holds anybody."""
+    found = stages_of(plan)
+    if str(spark.conf.get(POLICY, "min")).lower() == "min":
+        return found
+    whole = replace(found[0], until=plan.steps_with_records, finished=frozenset())
+    return [whole, *(stage for stage in found if stage.is_end)]
+
+
+def without_last_row(frame: DataFrame, watermark: PlannedWatermark) -> DataFrame:
+    """Return a source that has finished without the row that its watermark has seen.
+
+    What is observed has to be seen whole: so Spark brings no filter below it, be it this one or one
+    of the application's, and the row comes as far as the watermark.
+    """
+    seen = frame.observe(f"finished_{watermark.source}", functions.count("*").alias("rows"))
+    end = functions.timestamp_millis(functions.lit(END_MS))
+    return seen.where(functions.col(f"`{watermark.column}`") < end)
+
+
+def own_watermarks(result: DataFrame, sources: Iterable[DataFrame], app: LoadedApp) -> bool:
+    """Whether a transform sets a watermark itself. That is as narrow as live, and said here."""
+    own = own_watermarks_in(result, sources)
+    for where in own:
+        log.warning(
+            "the transform sets its own watermark, which a replay cannot make wider: records that "
+            "were in time may be dropped; set it in the application's file instead",
+            app=app.config.name,
+            where=where,
+        )
+    return bool(own)
+
+
+WATERMARK: Final = "nextBatchWatermarkMs"
+MOVED: Final = "moved-to-live.json"
+
+
+def let_all_windows_end(checkpoint: Path) -> None:
+    """Let the next batch of a query that has ended begin with the last watermark of all.
+
+    Done again it changes nothing.
+    """
+    _Commit.last(checkpoint).put(END_MS)
+
+
+def move_to_live(checkpoint: Path, widened_by_ms: int) -> None:
+    """Let the next batch begin with the watermark of a live run, which is not widened.
+
+    Where the log stood is kept beside it: done again it changes nothing.
+    """
+    commit, kept = _Commit.last(checkpoint), checkpoint.with_name(MOVED)
+    if kept.exists():
+        moved = msgspec.json.decode(kept.read_bytes(), type=_Moved)
+    else:
+        moved = _Moved(commit.batch, commit.watermark_ms)
+        state_files.write(kept, msgspec.json.encode(moved))
+    # Nothing was seen where it has never moved.
+    if moved.batch == commit.batch and moved.watermark_ms:
+        commit.put(moved.watermark_ms + widened_by_ms)
+
+
+class _Moved(NamedTuple):
+    batch: int
+    watermark_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """The last line of Spark's log of commits."""
+
+    file: Path
+    batch: int
+    said: dict[str, Any]
+
+    @classmethod
+    def last(cls, checkpoint: Path) -> _Commit:
+        batch = committed_batches(checkpoint)[-1]
+        file = checkpoint / "commits" / str(batch)
+        try:
+            version, text = file.read_text(encoding="utf-8").split("\n", 1)
+            said = json.loads(text)
+        except ValueError:
+            version, said = "", None
+        if version != VERSION or not isinstance(said, dict) or WATERMARK not in said:
+            raise Terminal(
+                f"Spark's commit log has no watermark: {file}",
+                "cancel the run and start another one; add --open-windows leave if this happens "
+                "again",
+            )
+        return cls(file, batch, said)
+
+    @property
+    def watermark_ms(self) -> int:
+        return int(self.said[WATERMARK])
+
+    def put(self, watermark_ms: int) -> None:
+        # The checksum is of what stood there; without one, none is asked for.
+        self.file.with_name(f".{self.batch}.crc").unlink(missing_ok=True)
+        said = json.dumps({**self.said, WATERMARK: watermark_ms})
+        state_files.write(self.file, f"{VERSION}\n{said}".encode())

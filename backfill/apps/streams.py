@@ -1,4 +1,4 @@
-"""How far an application's replay is in its plan, told with each of its batches."""
+"""The tables of a plan as Spark streams, aligned step by step, and how far they are in it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,68 @@ import time
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from backfill.apps.spark_source import NAME, ReplaySource
+from backfill.apps.spark_task import schema_of, warm_readers
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-    from backfill.plan import Plan
+    from backfill.plan.plan import Plan
+    from headrace.application.ahead_of_time import Ahead
+    from headrace.config.workspace.workspace import Workspace
 
 
-class Replaying:
+def open_streams(  # noqa: PLR0913 - what a query may need to know of its tables
+    spark: SparkSession,
+    workspace: Workspace,
+    plan: Plan,
+    plan_file: Path,
+    options: Mapping[str, str | None],
+    *,
+    columns: Mapping[str, Sequence[str]] | None = None,
+    ahead: Mapping[str, Ahead] | None = None,
+    finished: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, DataFrame]:
+    """Return a stream for each table; `options` are those of `ReplaySource` that all have.
+
+    `columns` says for a table which of its columns to read, `ahead` how far one of them may be
+    ahead of the record's arrival. A table that has `finished` has no rows any more; those columns
+    of it are at the end of all time, in a row of each batch that is to be filtered out.
+    """
+    spark.dataSource.register(ReplaySource)
+    common = {
+        "workspace": str(workspace.root),
+        "plan": str(plan_file),
+        # On a cluster the cores of all executors, not those of the driver's machine.
+        "readers": str(spark.sparkContext.defaultParallelism),
+        **{name: value for name, value in options.items() if value is not None},
+    }
+    chosen = {
+        source.name: {
+            **common,
+            "table": source.name,
+            "columns": ",".join((columns or {}).get(source.name, ())),
+        }
+        for source in plan.sources
+    }
+    warm_readers(spark, [dict(one) for one in chosen.values()])
+    streams = {}
+    for name, own in chosen.items():
+        if ahead and name in ahead:
+            own["ahead"] = ahead[name].to_json()
+        if finished and name in finished:
+            own["finished"] = ",".join(finished[name])
+        stream = spark.readStream.format(NAME).schema(schema_of(own)).options(**own)
+        streams[name] = stream.load()
+    return streams
+
+
+class ReplayWatch:
     """Knows of a batch which steps are done, what speed that makes, and how long the rest takes."""
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:

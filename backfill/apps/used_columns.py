@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from backfill.conditions import Condition, is_compared, without_what_follows
-from headrace.jvm_plans import analyzed, each, kind_of
+from backfill.plan.conditions import Condition, is_compared, without_what_follows
+from headrace.jvm.plans import analyzed, each, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from backfill.conditions import Test
+    from backfill.plan.conditions import Test
 
 _TESTS: Mapping[str, tuple[Test, Test]] = {
     # By the name of Spark's class: the test, and the test with its sides exchanged.
@@ -32,14 +32,14 @@ _NAME_ALL = ("Project", "Aggregate")
 _PASS_ON = ("Filter", "EventTimeWatermark")
 
 
-class Used(NamedTuple):
+class TableUse(NamedTuple):
     """What is used of a table: which columns, None for all, and of rows that meet which conditions."""
 
     columns: frozenset[str] | None
     conditions: tuple[Condition, ...]
 
 
-def used_of(result: DataFrame) -> dict[str, Used]:
+def table_uses(result: DataFrame) -> dict[str, TableUse]:
     """Return what a streaming result uses of each table that the format `headrace` reads for it.
 
     Of a table that it reads twice: what either needs, of rows that meet what both ask.
@@ -53,22 +53,22 @@ def used_of(result: DataFrame) -> dict[str, Used]:
     timeless = not plan.containsPattern(
         catalyst.trees.TreePattern.CURRENT_LIKE()
     ) and catalyst.optimizer.SpecialDatetimeValues.apply(plan).fastEquals(plan)
-    found: dict[str, Used] = {}
+    found: dict[str, TableUse] = {}
     for table, used in _leaves(optimized, ()):
-        one = used if timeless else Used(used.columns, ())
+        one = used if timeless else TableUse(used.columns, ())
         found[table] = one if table not in found else _both(found[table], one)
     return found
 
 
-def _both(one: Used, other: Used) -> Used:
+def _both(one: TableUse, other: TableUse) -> TableUse:
     columns = None
     if one.columns is not None and other.columns is not None:
         columns = one.columns | other.columns
     common = tuple(condition for condition in one.conditions if condition in other.conditions)
-    return Used(columns, common)
+    return TableUse(columns, common)
 
 
-def _leaves(node: Any, above: Sequence[Any]) -> Iterator[tuple[str, Used]]:  # noqa: ANN401 - of the JVM
+def _leaves(node: Any, above: Sequence[Any]) -> Iterator[tuple[str, TableUse]]:  # noqa: ANN401 - of the JVM
     if kind_of(node) == "StreamingRelationV2":
         table = node.extraOptions().get("table")
         if table is not None:
@@ -78,7 +78,7 @@ def _leaves(node: Any, above: Sequence[Any]) -> Iterator[tuple[str, Used]]:  # n
         yield from _leaves(child, (*above, node))
 
 
-def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
+def _used(leaf: Any, above: Sequence[Any]) -> TableUse:  # noqa: ANN401 - as above
     names = {one.exprId().id(): str(one.name()) for one in each(leaf.output())}
     columns: set[str] = set()
     conditions: list[Condition] = []
@@ -99,8 +99,8 @@ def _used(leaf: Any, above: Sequence[Any]) -> Used:  # noqa: ANN401 - as above
             if (number := one.exprId().id()) in names
         }
         if kind in _NAME_ALL:
-            return Used(frozenset(columns), without_what_follows(conditions))
-    return Used(None, without_what_follows(conditions))
+            return TableUse(frozenset(columns), without_what_follows(conditions))
+    return TableUse(None, without_what_follows(conditions))
 
 
 def _conjuncts(expression: Any) -> Iterator[Any]:  # noqa: ANN401 - as above

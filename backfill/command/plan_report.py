@@ -7,29 +7,29 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from backfill.certificate import LookupUsed
-from backfill.plan import span_us
+from backfill.plan.period import duration
+from backfill.plan.plan import span_us
+from backfill.run.certificate import LookupStates
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from backfill.live_differences import LiveDifference
-    from backfill.narrowing import Narrowed
-    from backfill.plan import Plan, PlannedSource
-    from backfill.planner import Step
-    from backfill.widening import PlannedWatermark
+    from backfill.apps.live_differences import LiveDifference
+    from backfill.apps.narrowing import PartialRead
+    from backfill.plan.plan import Plan, PlannedSource
+    from backfill.plan.steps import Step
+    from backfill.plan.widening import PlannedWatermark
 
 PICTURE_WIDTH = 60
 PICTURE_STEPS = 40
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
-UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
 def as_json(
     plan: Plan,
     speeds: Mapping[str, float],
-    parts: Sequence[Narrowed] = (),
+    parts: Sequence[PartialRead] = (),
     differences: Sequence[LiveDifference] = (),
 ) -> str:
     """Return the plan's figures for a machine; speeds are in rows a second, by target.
@@ -51,7 +51,7 @@ def as_json(
             for source in plan.sources
         ],
         "read_in_part": [part._asdict() for part in parts],
-        "lookups": [asdict(lookup) for lookup in LookupUsed.of(plan.lookups)],
+        "lookups": [asdict(lookup) for lookup in LookupStates.of(plan.lookups)],
         "differs_from_live": [one.to_json() for one in differences],
         "watermarks": [watermark_json(one) for one in plan.watermarks],
     }
@@ -61,22 +61,24 @@ def as_json(
 def as_text(
     plan: Plan,
     speeds: Mapping[str, float],
-    parts: Sequence[Narrowed] = (),
+    parts: Sequence[PartialRead] = (),
     differences: Sequence[LiveDifference] = (),
 ) -> str:
     """Return the plan's figures and picture for a person."""
     lines = [f"period {plan.period}", f"order {plan.order}{_promise(plan)}", ""]
     lines += [line for source in plan.sources for line in _source(source)]
     lines += [
-        f"of {part.table} {len(part.columns)} of {part.all_columns} columns are read, about"
-        f" {size(part.size_bytes)} of {size(part.whole_bytes)}: {', '.join(part.columns)}"
+        (
+            f"{part.table}: {len(part.columns)} of {part.all_columns} columns are read, about "
+            f"{size(part.size_bytes)} of {size(part.whole_bytes)}: {', '.join(part.columns)}"
+        )
         for part in parts
     ]
-    lines += [lookup.to_text() for lookup in LookupUsed.of(plan.lookups)]
+    lines += [lookup.to_text() for lookup in LookupStates.of(plan.lookups)]
     lines += [line for one in plan.watermarks for line in watermark_text(one)]
     lines += _differences(differences)
     if not plan.steps:
-        return "\n".join([*lines, "", "nothing to replay: no step, no row"])
+        return "\n".join([*lines, "", "nothing to replay: no steps and no rows"])
     lines += [
         "",
         (
@@ -132,7 +134,7 @@ def watermark_text(watermark: PlannedWatermark) -> Iterator[str]:
     widened_us, cause, name = watermark.widened_by_us, watermark.cause, watermark.source
     live = duration(watermark.delay_us)
     if widened_us is None:
-        yield f"watermark of {name}: by how much it has to be wider than live is not known"
+        yield f"watermark of {name}: the plan cannot compute how much wider than live it must be"
         yield f"  {watermark.unknown}: --scan-without-bounds, or --widen-watermarks DURATION"
         return
     if not widened_us:
@@ -160,8 +162,8 @@ def watermark_text(watermark: PlannedWatermark) -> Iterator[str]:
 def _free_threshold(plan: Plan) -> str:
     free = duration(plan.smallest_free_threshold_us)
     if any(source.bytes_read_again for source in plan.sources):
-        return f"nothing would be read twice with --max-misalignment {free.replace(' ', '')}"
-    return f"nothing is read twice, nor would it be from a threshold of {free} on"
+        return f"with --max-misalignment {free.replace(' ', '')}, nothing would be read twice"
+    return f"nothing is read twice; this holds from a threshold of {free} on"
 
 
 def counted(number: int, what: str) -> str:
@@ -187,23 +189,6 @@ def _promise(plan: Plan) -> str:
             return ""
 
 
-def duration(time_us: int) -> str:
-    """Write a length of time, never shorter than it is: its two largest units, or fewer digits."""
-    if time_us < 1_000_000:
-        return f"{-(-time_us // 1000)} ms"
-    if time_us < UNITS[2][1]:
-        return f"{-(-time_us // 1000) / 1000:g} s"
-    largest = next(index for index, (_, us) in enumerate(UNITS) if time_us >= us)
-    _, smallest_us = UNITS[min(largest + 1, len(UNITS) - 1)]
-    time_us = -(-time_us // smallest_us) * smallest_us
-    parts = []
-    for name, us in UNITS:
-        count, time_us = divmod(time_us, us)
-        if count:
-            parts.append(f"{count}{name}")
-    return " ".join(parts)
-
-
 def _source(source: PlannedSource) -> list[str]:
     cut = f", {source.files_cut:,} of them cut" if source.files_cut else ""
     again = f", {size(source.bytes_read_again)} read again" if source.bytes_read_again else ""
@@ -221,17 +206,17 @@ def _source(source: PlannedSource) -> list[str]:
     if source.conditions:
         wanted = " AND ".join(map(str, source.conditions))
         lines.append(
-            f"  only rows with {wanted}: {source.files_skipped:,} more files,"
-            f" {source.rows_skipped:,} rows, have none and are not read"
+            f"  only rows with {wanted}: {source.files_skipped:,} more files, "
+            f"{source.rows_skipped:,} rows, have none of these and are not read"
         )
     if source.null_times:
         lines.append(
-            f"  {counted(source.null_times, 'row')} without a time, in {_names(source)}:"
-            " not delivered, and refused but with --null-times skip"
+            f"  {counted(source.null_times, 'row')} without a time, in {_names(source)}: not "
+            "delivered; the replay is rejected without --null-times skip"
         )
     lines.append(_completeness(source))
     if source.worst:
-        lines.append("  lake-writer maintain writes such files anew, in the order of time")
+        lines.append("  lake-writer maintain rewrites such files in the order of time")
     return lines
 
 
@@ -241,7 +226,7 @@ def _completeness(source: PlannedSource) -> str:
             return "  up to when it is complete is unknown: no lake writer says so"
         case True:
             upto = source.complete_up_to or "no time yet"
-            return f"  complete up to {upto}; the period goes on beyond that"
+            return f"  complete up to {upto}, but the period ends later"
         case False:
             return f"  complete up to {source.complete_up_to}"
 
@@ -260,7 +245,7 @@ def _picture(plan: Plan) -> list[str]:
     each = "a line is a step" if per_line == 1 else f"a line is {per_line:,} steps"
     lines = [
         "",
-        f"what the steps hold ({each}; █ the time that is in them, · the rest of the whole):",
+        f"the steps ({each}; █ the time that a step covers, · the rest of the period):",
         f"{'step':>6}  {_second(start)}{_second(end - 1):>{PICTURE_WIDTH - len(_second(start))}} rows",
     ]
     for first in range(0, len(plan.steps), per_line):

@@ -12,7 +12,6 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Final
 
-from backfill.query_log import steps_of
 from headrace import state_files
 from headrace.errors import Terminal
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from backfill.lookups.planned import PlannedLookup
+    from backfill.plan.lookups import PlannedLookup
 
 # As many batches are kept as Spark itself keeps of its log.
 KEPT_BATCHES: Final = 100
@@ -34,11 +33,19 @@ def current_batch(name: str) -> int:
     said = None if context is None else context.getLocalProperty("streaming.sql.batchId")
     if said is None:
         raise Terminal(
-            f"lookup {name} was read outside of a batch: of what time is it to be?",
-            "join it with a stream; to collect it before the query begins, let it be as_of: today"
-            " in a replay, or as_of: a time",
+            f"lookup {name} was read outside of a batch, so the state to read is unknown",
+            "join it with a stream; to collect it before the query begins, set as_of: today for a "
+            "replay, or as_of: a time",
         )
     return int(said)
+
+
+def steps_of(checkpoint: Path, batch: int) -> int:
+    """Return how many steps a query is through with after a batch, which may not be committed."""
+    text = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
+    # After the version and the metadata, a line for each source: all are at the same step.
+    offsets = [json.loads(line) for line in text.splitlines()[2:] if line.startswith("{")]
+    return min(int(offset["step"]) for offset in offsets)
 
 
 def replayed_snapshot(lookup: PlannedLookup, checkpoint: Path, batch: int) -> int | None:
@@ -58,7 +65,7 @@ def taken_snapshot(
     """Return the snapshot of a live batch: what is current when the first task of it asks.
 
     All tasks get the same, and get it again when the batch is done again. Where it is gone by
-    then, they take what is current anew.
+    then, they take what is current then.
     """
     plan = (checkpoint / "offsets" / str(batch)).read_bytes()
     # A checkpoint that was put back to an earlier batch makes another batch of that number.
@@ -72,8 +79,8 @@ def taken_snapshot(
         if not isinstance(taken, int) or is_there(taken):
             return taken if isinstance(taken, int) else None
     raise Terminal(
-        f"every snapshot that batch {batch} of a lookup took was gone before it was read",
-        "let the table's expiry keep more than what is needed this very moment",
+        f"each snapshot that batch {batch} chose for a lookup expired before it was read",
+        "keep the table's snapshots longer",
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill.lookups.planned import PlannedLookup, cuts, runs
-from headrace.config.lookups import REPLAYED, TODAY
+from backfill.plan.lookups import PlannedLookup, snapshot_runs, step_ends
+from headrace.config.app.lookups import REPLAYED, TODAY
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.timeline import Timeline, timeline_of
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from backfill.period import Period
-    from backfill.plan import Order
-    from backfill.planner import Step
-    from headrace.config.lookups import Lookup
-    from headrace.config.workspace import Workspace
+    from backfill.plan.period import Period
+    from backfill.plan.plan import Order
+    from backfill.plan.steps import Step
+    from headrace.config.app.lookups import Lookup
+    from headrace.config.workspace.workspace import Workspace
 
 
 class BeforeHistory(Terminal):
@@ -30,19 +30,19 @@ class BeforeHistory(Terminal):
     def __init__(self, name: str, table: str, time_us: int, begins_us: int | None) -> None:
         wanted = format_time_us(time_us)
         if begins_us is None:
-            known, oldest = "has no snapshot at all", ""
+            known, oldest = "has no snapshots", ""
         else:
             begins = format_time_us(begins_us)
-            known = f"is known from {begins} on: what was before is expired, or never was"
-            oldest = f" begin the replay at {begins}; or as_of: {begins}, the oldest there is;"
+            known = f"begins at {begins}: older snapshots have expired or never existed"
+            oldest = f" begin the replay at {begins}; or set as_of: {begins}, the oldest state;"
         super().__init__(
-            f"lookup {name} is to be as it was at {wanted}, and the history of {table} {known}",
+            f"lookup {name} needs its state at {wanted}, but the history of {table} {known}",
             f"nothing was started:{oldest} or as_of: today",
         )
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class LookupHistory:
     """A lookup's table as it is now, and what was current in it when."""
 
     name: str
@@ -78,34 +78,38 @@ class History:
         if self.table.snapshot_by_id(snapshot_id) is None:
             raise UsageError(
                 f"lookup {self.name}: {self.wanted.identifier} has no snapshot {snapshot_id}",
-                "it was expired, or is another table's: as_of: replayed, today or a time",
+                "it has expired, or it belongs to another table: set as_of: replayed, today or a "
+                "time",
             )
         return snapshot_id
 
 
-def histories(workspace: Workspace, lookups: Mapping[str, Lookup]) -> list[History]:
+def histories(workspace: Workspace, lookups: Mapping[str, Lookup]) -> list[LookupHistory]:
     """Load the tables of lookups, and what their histories tell."""
     found = []
     for name, wanted in lookups.items():
         table = load_table(workspace, wanted.identifier)
-        found.append(History(name, wanted, table, timeline_of(table.metadata)))
+        found.append(LookupHistory(name, wanted, table, timeline_of(table.metadata)))
     return found
 
 
-def ends_of_steps(found: Iterable[History], period: Period, order: Order) -> list[int]:
+def ends_of_steps(found: Iterable[LookupHistory], period: Period, order: Order) -> list[int]:
     """Return where steps are to end so that a lookup changes between two of them."""
     replayed = [one for one in found if one.is_replayed]
     if replayed and order != "bounded":
         goes_by = "no time" if order == "any" else "offsets, whose steps do not end at a time"
         raise UsageError(
-            f"lookup {replayed[0].name} is to be as it was, and --order {order} goes by {goes_by}",
+            f"lookup {replayed[0].name} needs the state of each step's time, but --order {order} "
+            f"goes by {goes_by}",
             "--order bounded; or for the lookup as_of: today, or a time",
         )
     within = period.start_us, period.end_us_exclusive
-    return cuts({time for one in replayed for time in one.timeline.times_within(*within)})
+    return step_ends({time for one in replayed for time in one.timeline.times_within(*within)})
 
 
-def planned(found: Iterable[History], steps: Sequence[Step]) -> tuple[PlannedLookup, ...]:
+def plan_lookups(
+    found: Iterable[LookupHistory], steps: Sequence[Step]
+) -> tuple[PlannedLookup, ...]:
     """Return which snapshots a replay joins with; refuse what is no longer known."""
     return tuple(
         PlannedLookup(
@@ -113,7 +117,7 @@ def planned(found: Iterable[History], steps: Sequence[Step]) -> tuple[PlannedLoo
             one.wanted.identifier,
             one.wanted.as_of,
             one.table.schema().model_dump_json(),
-            runs([one.at(step.frontier_us) for step in steps])
+            snapshot_runs([one.at(step.frontier_us) for step in steps])
             if one.is_replayed
             else ((0, one.fixed()),),
         )

@@ -8,15 +8,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.schema import Schema
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from backfill.lookups.batches import current_batch, replayed_snapshot, taken_snapshot
-from backfill.lookups.rows import lookup_columns, snapshot_rows
-from backfill.plan import read_head
+from backfill.plan.plan import read_head
+from backfill.read.file_columns import holds_structs_in_lists, without_record
+from backfill.read.iceberg_scan import refuse_equality_deletes
 from headrace.config.load import load_workspace
+from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
-from headrace.python_workers import settle
+from headrace.jvm.python_workers import settle
 from headrace.schema.arrow import for_spark
 from headrace.schema.iceberg import from_iceberg
 from headrace.schema.spark import to_spark
@@ -25,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from pyiceberg.schema import Schema
-    from pyiceberg.table import Table
+    from pyiceberg.table import FileScanTask, Table
 
-    from backfill.lookups.planned import PlannedLookup
+    from backfill.plan.lookups import PlannedLookup
+
 
 NAME: Final = "headrace_lookup"
 # Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
@@ -53,7 +58,7 @@ class LookupSource(DataSource):
     def schema(self) -> StructType:
         """Return the lookup's columns."""
         options = dict(self.options)
-        properties = opened(options["workspace"], options["table"]).properties
+        properties = open_lookup_table(options["workspace"], options["table"]).properties
         return StructType.fromJson(to_spark(from_iceberg(_columns(options), properties)))
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
@@ -62,15 +67,11 @@ class LookupSource(DataSource):
 
 
 @dataclass
-class Share(InputPartition):
+class LookupPartition(InputPartition):
     """What one task reads: every so many-th file."""
 
     number: int
     count: int
-
-    def __init__(self, number: int, count: int) -> None:
-        super().__init__(None)
-        self.number, self.count = number, count
 
 
 class LookupReader(DataSourceReader):
@@ -82,11 +83,11 @@ class LookupReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Share out the files, whichever they will be."""
         count = int(self._options["tasks"])
-        return [Share(number, count) for number in range(count)]
+        return [LookupPartition(number, count) for number in range(count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a task's share of the state that its batch joins with."""
-        if not isinstance(partition, Share):
+        if not isinstance(partition, LookupPartition):
             return
         snapshot_id = self._snapshot()
         settle()
@@ -133,7 +134,7 @@ class LookupReader(DataSourceReader):
 
     def _holding(self, snapshot_id: int) -> Table:
         """Return the table as of a time when it had that snapshot, if there was one."""
-        table = opened(self._options["workspace"], self._options["table"])
+        table = open_lookup_table(self._options["workspace"], self._options["table"])
         return table if table.snapshot_by_id(snapshot_id) is not None else table.refresh()
 
 
@@ -141,7 +142,7 @@ class LookupReader(DataSourceReader):
 _SMALL: Final[dict[tuple[str, str, tuple[int, int]], tuple[int, list[pa.RecordBatch]]]] = {}
 
 
-def opened(workspace: str, table: str) -> Table:
+def open_lookup_table(workspace: str, table: str) -> Table:
     """Return the table, which a worker keeps open for a while."""
     return _kept(workspace, table, int(time.monotonic() // KEPT_S))
 
@@ -160,3 +161,59 @@ def _planned(plan: str, name: str) -> PlannedLookup:
 def _columns(options: Mapping[str, str]) -> Schema:
     names = [name for name in options["columns"].split(",") if name]
     return lookup_columns(options["all_columns"], options["table"], names)
+
+
+def lookup_columns(text: str, table: str, columns: Sequence[str]) -> Schema:
+    """Return those columns of a lookup's table, all of them where none is named."""
+    schema = Schema.model_validate_json(text)
+    known = [field.name for field in schema.fields]
+    unknown = [name for name in columns if name not in known]
+    if unknown:
+        raise Terminal(
+            f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
+        )
+    chosen = schema.select(*columns) if columns else without_record(schema)
+    held = [one.name for one in chosen.fields if holds_structs_in_lists(one.field_type)]
+    if held:
+        # pyiceberg reads a missing list of structs as an empty one.
+        raise Terminal(
+            f"lookup table {table} has lists or maps of records ({', '.join(held)}), which cannot"
+            " be read exactly",
+            "name the columns that you need: columns: […]",
+        )
+    return chosen
+
+
+def snapshot_rows(
+    table: Table, snapshot_id: int, columns: Schema, share: tuple[int, int]
+) -> Iterator[pa.RecordBatch]:
+    """Read one of so many shares of a snapshot's files, deletes and renames applied.
+
+    A column that came later than the snapshot is null.
+    """
+    number, count = share
+    scan = ArrowScan(table.metadata, table.io, columns, AlwaysTrue())
+    try:
+        for task in _files(table, snapshot_id)[number::count]:
+            # One by one: given several, it holds them all in memory.
+            yield from (batch for batch in scan.to_record_batches([task]) if batch.num_rows)
+    except FileNotFoundError as problem:
+        raise Terminal(
+            f"a data file of snapshot {snapshot_id} of {table.name()} is gone: {problem}",
+            "the file was removed although the snapshot needs it: restore it",
+        ) from None
+
+
+def _files(table: Table, snapshot_id: int) -> list[FileScanTask]:
+    if table.snapshot_by_id(snapshot_id) is None:
+        raise Terminal(
+            f"snapshot {snapshot_id} of {table.name()} is gone",
+            "it has expired: plan the replay again, with another --run-id",
+        )
+    try:
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+    except (ValueError, NotImplementedError) as problem:
+        refuse_equality_deletes(problem, ".".join(table.name()), snapshot_id)
+        raise
+    # Every task of a batch has to see the same order.
+    return sorted(tasks, key=lambda task: task.file.file_path)

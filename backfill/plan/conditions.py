@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from headrace.times import DAY_US, format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Test: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "in", "is not null"]
 Plain: TypeAlias = bool | int | str
@@ -51,7 +51,9 @@ class Condition:
     @property
     def comparables(self) -> tuple[Comparable, ...]:
         """The values as Python compares them."""
-        return tuple(comparable(self.kind, value) for value in self.values)
+        if self.kind.startswith("decimal("):
+            return tuple(Decimal(str(value)) for value in self.values)
+        return self.values
 
 
 class Bounds(NamedTuple):
@@ -66,40 +68,25 @@ def is_compared(kind: str) -> bool:
     return kind in COMPARED or kind.startswith("decimal(")
 
 
-def comparable(kind: str, value: Plain) -> Comparable:
-    """Return a value as Python compares it."""
-    return Decimal(str(value)) if kind.startswith("decimal(") else value
+# Whether a value between low and high may meet the test with a value of the condition's.
+MAY_MEET: Final[Mapping[Test, Callable[[Any, Any, Any], bool]]] = {
+    "=": lambda low, high, value: low <= value <= high,
+    "in": lambda low, high, value: low <= value <= high,
+    "!=": lambda low, high, value: not low == high == value,
+    "<": lambda low, _, value: low < value,
+    "<=": lambda low, _, value: low <= value,
+    ">": lambda _, high, value: high > value,
+    ">=": lambda _, high, value: high >= value,
+}
 
 
-def may_match(
-    conditions: Iterable[Condition], bounds_of: Callable[[Condition], Bounds | None]
-) -> bool:
-    """Whether rows within those bounds may meet all conditions; unknown bounds hold anything."""
+def may_match(conditions: Sequence[Condition], bounds_of: Callable[[int], Bounds | None]) -> bool:
+    """Whether rows within bounds may meet all conditions; the bounds of a number may be unknown."""
     return all(
-        _may_meet(condition, bounds)
-        for condition in conditions
-        if condition.values and (bounds := bounds_of(condition)) is not None
+        any(MAY_MEET[condition.test](*bounds, value) for value in condition.comparables)
+        for number, condition in enumerate(conditions)
+        if condition.values and (bounds := bounds_of(number)) is not None
     )
-
-
-def _may_meet(condition: Condition, bounds: Bounds) -> bool:
-    low, high = bounds
-    values = condition.comparables
-    match condition.test:
-        case "=" | "in":
-            return any(low <= value <= high for value in values)  # type: ignore[operator]  # of one kind
-        case "!=":
-            return not low == high == values[0]
-        case "<":
-            return low < values[0]  # type: ignore[operator]  # of one kind
-        case "<=":
-            return low <= values[0]  # type: ignore[operator]  # of one kind
-        case ">":
-            return high > values[0]  # type: ignore[operator]  # of one kind
-        case ">=":
-            return high >= values[0]  # type: ignore[operator]  # of one kind
-        case _:
-            return True
 
 
 def without_what_follows(conditions: Iterable[Condition]) -> tuple[Condition, ...]:

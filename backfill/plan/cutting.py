@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backfill.event_spans import both_spans
+from backfill.plan.units import both_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from backfill.event_spans import Spans
-    from backfill.units import RowGroup, Unit
+    from backfill.plan.units import RowGroup, Spans, Unit
 
 # A step is filled up to this part of the threshold by slices of wide row groups, however the
 # narrow files beside them lie.
@@ -45,10 +44,6 @@ class Grid:
 
     origin_us: int
     cell_us: int
-
-    def cell_of(self, time_us: int) -> int:
-        """Return the cell that a time lies in."""
-        return (time_us - self.origin_us) // self.cell_us
 
     def window_us(self, cell: int) -> tuple[int, int]:
         """Return the half-open span of a cell."""
@@ -99,7 +94,7 @@ def slices_of_row_group(
     ]
 
 
-def at_times(units: Iterable[Unit], times_us: Sequence[int]) -> Iterator[Unit]:
+def cut_at_times(units: Iterable[Unit], times_us: Sequence[int]) -> Iterator[Unit]:
     """Cut the units that have a time, of these in their order, inside them.
 
     Nothing is read for it: bounds and rows of a piece are what the unit's own allow for.
@@ -123,7 +118,7 @@ def at_times(units: Iterable[Unit], times_us: Sequence[int]) -> Iterator[Unit]:
             )
 
 
-def joined(units: Iterable[Unit]) -> list[Unit]:
+def join_units(units: Iterable[Unit]) -> list[Unit]:
     """Return the units of a step with those made one that are read together.
 
     Slices of one row group become one slice: a step takes them in their order, so there is none
@@ -144,7 +139,7 @@ def joined(units: Iterable[Unit]) -> list[Unit]:
             runs[-1] = _one_run(runs[-1], unit)
         else:
             runs.append(unit)
-    return sorted([*whole, *slices.values(), *runs], key=lambda unit: unit.place)
+    return sorted([*whole, *slices.values(), *runs], key=lambda unit: unit.order_key)
 
 
 def _both(one: Unit, other: Unit) -> Unit:

@@ -39,7 +39,7 @@ class PlannedLookup:
         return tuple(dict.fromkeys(one for _, one in self.from_step if one is not None))
 
 
-def cuts(
+def step_ends(
     times_us: Iterable[int], most_exact: int = MOST_EXACT, finest_us: int = FINEST_US
 ) -> list[int]:
     """Return where steps are to end so that none goes on beyond a change.
@@ -59,7 +59,7 @@ def cuts(
     return found
 
 
-def runs(snapshots: Sequence[int | None]) -> tuple[tuple[int, int | None], ...]:
+def snapshot_runs(snapshots: Sequence[int | None]) -> tuple[tuple[int, int | None], ...]:
     """Return, of one snapshot for each step, where another one begins."""
     changed = [
         (step, snapshot)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import UsageError
 from headrace.times import format_time_us, parse_time_us
 
 if TYPE_CHECKING:
-    from backfill.units import RowGroup, Unit
+    from backfill.plan.units import RowGroup, Unit
+
+Piece = TypeVar("Piece", "RowGroup", "Unit")
+
+UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +32,15 @@ class Period:
             return self.start_us, self.end_us_exclusive
         return max(window_us[0], self.start_us), min(window_us[1], self.end_us_exclusive)
 
-    def clip(self, unit: Unit) -> Unit | None:
-        """Return a file with its bounds inside the period; None where it lies outside."""
-        if unit.max_ts_us < self.start_us or unit.min_ts_us >= self.end_us_exclusive:
+    def clip(self, piece: Piece) -> Piece | None:
+        """Return a file or row group with its bounds inside the period; None where it lies outside."""
+        if piece.max_ts_us < self.start_us or piece.min_ts_us >= self.end_us_exclusive:
             return None
-        if self.start_us <= unit.min_ts_us and unit.max_ts_us < self.end_us_exclusive:
-            return unit
-        low, high = self._inside(unit.min_ts_us, unit.max_ts_us)
-        return replace(unit, min_ts_us=low, max_ts_us=high, partly=True)
-
-    def clip_group(self, group: RowGroup) -> RowGroup | None:
-        """Return a row group with its bounds inside the period; None where it lies outside."""
-        if group.max_ts_us < self.start_us or group.min_ts_us >= self.end_us_exclusive:
-            return None
-        low, high = self._inside(group.min_ts_us, group.max_ts_us)
-        partly = (low, high) != (group.min_ts_us, group.max_ts_us)
-        return replace(group, min_ts_us=low, max_ts_us=high, partly=partly)
-
-    def _inside(self, low_us: int, high_us: int) -> tuple[int, int]:
-        return max(low_us, self.start_us), min(high_us, self.end_us_exclusive - 1)
+        low = max(piece.min_ts_us, self.start_us)
+        high = min(piece.max_ts_us, self.end_us_exclusive - 1)
+        if (low, high) == (piece.min_ts_us, piece.max_ts_us):
+            return piece
+        return replace(piece, min_ts_us=low, max_ts_us=high, partly=True)
 
 
 def parse_period(start: str, end: str) -> Period:
@@ -58,3 +52,20 @@ def parse_period(start: str, end: str) -> Period:
             "--start-ts must lie before --end-ts (which is not included)",
         )
     return period
+
+
+def duration(time_us: int) -> str:
+    """Write a length of time, never shorter than it is: its two largest units, or fewer digits."""
+    if time_us < 1_000_000:
+        return f"{-(-time_us // 1000)} ms"
+    if time_us < UNITS[2][1]:
+        return f"{-(-time_us // 1000) / 1000:g} s"
+    largest = next(index for index, (_, us) in enumerate(UNITS) if time_us >= us)
+    _, smallest_us = UNITS[min(largest + 1, len(UNITS) - 1)]
+    time_us = -(-time_us // smallest_us) * smallest_us
+    parts = []
+    for name, us in UNITS:
+        count, time_us = divmod(time_us, us)
+        if count:
+            parts.append(f"{count}{name}")
+    return " ".join(parts)

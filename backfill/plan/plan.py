@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from backfill.conditions import Condition  # noqa: TC001 - a kept plan is read by its types
-from backfill.lookups.planned import PlannedLookup  # noqa: TC001 - a kept plan is read by its types
-from backfill.period import Period  # noqa: TC001 - a kept plan is read by its types
-from backfill.planner import Step
-from backfill.widening import (  # a kept plan is read by its types
+from backfill.plan.conditions import Condition  # noqa: TC001 - a kept plan is read by its types
+from backfill.plan.lookups import PlannedLookup  # noqa: TC001 - a kept plan is read by its types
+from backfill.plan.period import Period  # noqa: TC001 - a kept plan is read by its types
+from backfill.plan.steps import Step
+from backfill.plan.widening import (  # a kept plan is read by its types
     PlannedWatermark,  # noqa: TC001
 )
 from headrace import state_files
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from backfill.units import Unit
+    from backfill.plan.units import Unit
 
 Order = Literal["bounded", "any", "strict"]
 WORST = 5

@@ -12,9 +12,9 @@ from headrace.times import parse_time_us
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from backfill.period import Period
-    from backfill.plan import FileWithoutTimes, Plan, PlannedSource
-    from backfill.request import Request
+    from backfill.plan.period import Period
+    from backfill.plan.plan import FileWithoutTimes, Plan, PlannedSource
+    from backfill.run.request import ReplayRequest
 
 NullTimes: TypeAlias = Literal["fail", "skip"]
 UpTo: TypeAlias = Literal["complete", "committed"]
@@ -29,10 +29,10 @@ class RowsWithoutTime(Terminal):
     ) -> None:
         most = max(files, key=lambda file: file.rows)
         super().__init__(
-            f"{rows:,} rows of {table} have no time ({time_column} is null), and so are of no period;"
-            f" {most.rows:,} of them are in data file {most.path}",
-            "give them a time; or leave them out, counted: --null-times skip, or null_times: skip at"
-            " the source in the application's file",
+            f"{rows:,} rows of {table} have no time ({time_column} is null), so they belong to no "
+            f"period; {most.rows:,} of them are in data file {most.path}",
+            "give them a time; or skip and count them: --null-times skip, or null_times: skip at "
+            "the source in the application's file",
         )
 
 
@@ -43,14 +43,14 @@ class NotComplete(Terminal):
         upto = source.complete_up_to
         earlier = "" if upto is None else f"; or end at --end-ts {upto}"
         super().__init__(
-            f"{source.name} is complete up to {upto or 'no time yet'}, and the period {period} goes on"
-            " beyond that: records of it may not have landed yet",
-            f"let its lake writer catch up (lake-writer start){earlier}; or replay what there is with"
-            " --up-to committed",
+            f"{source.name} is complete up to {upto or 'no time yet'}, but the period {period} "
+            "ends later: some of its records may not have landed yet",
+            f"run its lake writer until it has caught up (lake-writer start){earlier}; or replay "
+            "the rows that have landed: --up-to committed",
         )
 
 
-def require_whole(plan: Plan, request: Request, now_us: int) -> None:
+def require_whole(plan: Plan, request: ReplayRequest, now_us: int) -> None:
     """Refuse rows without a time, and a period of the past that may not have landed as a whole."""
     for source in plan.sources:
         _require_times(source, request, plan.time_column)
@@ -58,12 +58,12 @@ def require_whole(plan: Plan, request: Request, now_us: int) -> None:
             _require_complete(source, request.emitted or request.period, now_us)
 
 
-def _require_times(source: PlannedSource, request: Request, time_column: str) -> None:
+def _require_times(source: PlannedSource, request: ReplayRequest, time_column: str) -> None:
     if not source.null_times:
         return
     if request.null_times.get(source.name, "fail") == "fail":
         raise RowsWithoutTime(source.name, time_column, source.null_times_in, source.null_times)
-    log.warning("rows without a time are left out", table=source.name, rows=source.null_times)
+    log.warning("rows without a time are skipped", table=source.name, rows=source.null_times)
 
 
 def _require_complete(source: PlannedSource, asked: Period, now_us: int) -> None:

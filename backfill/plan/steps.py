@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
-from backfill.cutting import joined
-from backfill.units import OffsetRange, Unit  # noqa: TC001 - a kept plan is read by its types
+from backfill.plan.cutting import join_units
+from backfill.plan.units import OffsetRange, Unit  # noqa: TC001 - a kept plan is read by its types
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ class Limits:
 
     max_rows: int
     max_bytes: int
+
+
+STEP_LIMITS = Limits(max_rows=2_000_000, max_bytes=512 * 2**20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class TooWide(Terminal):
     """A unit that no step can hold: it should have been cut."""
 
     def __init__(self, unit: Unit) -> None:
-        super().__init__(f"{unit.path} spans more time than the threshold, and was not cut")
+        super().__init__(f"{unit.path} spans more time than the threshold, but was not cut")
 
 
 def bounded(
@@ -69,7 +72,7 @@ def bounded(
 
     No step goes on beyond one of those times, given in their order: each unit lies on one side.
     """
-    walk = _Walk(sorted(units, key=lambda unit: unit.place), limits)
+    walk = _Walk(sorted(units, key=lambda unit: unit.order_key), limits)
     number = 0
     while (oldest := walk.oldest()) is not None:
         limit_us = oldest.min_ts_us + threshold_us
@@ -78,7 +81,7 @@ def bounded(
             limit_us = min(limit_us, ends_us[following] - 1)
         if oldest.max_ts_us > limit_us:
             raise TooWide(oldest)
-        yield Step(number, oldest.min_ts_us, tuple(joined(walk.take_up_to(limit_us))))
+        yield Step(number, oldest.min_ts_us, tuple(join_units(walk.take_up_to(limit_us))))
         number += 1
 
 
@@ -86,7 +89,7 @@ def unordered(units: Sequence[Unit], limits: Limits) -> Iterator[Step]:
     """Yield steps by file name, whatever their times: what a plain batch of files would do."""
     chosen: list[Unit] = []
     rows = size = number = 0
-    for unit in sorted(units, key=lambda unit: (unit.source, unit.path, unit.place)):
+    for unit in sorted(units, key=lambda unit: (unit.source, unit.path, unit.order_key)):
         over = rows + unit.rows > limits.max_rows or size + unit.size_bytes > limits.max_bytes
         if chosen and over:
             yield Step(number, min(one.min_ts_us for one in chosen), tuple(chosen))

@@ -17,15 +17,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backfill.event_spans import all_spans
-from backfill.planner import Step
-from backfill.units import OffsetRange, Unit
+from backfill.plan.steps import Step
+from backfill.plan.units import OffsetRange, Unit, all_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from backfill.event_spans import Spans
-    from backfill.planner import Limits
+    from backfill.plan.steps import Limits
+    from backfill.plan.units import Spans
 
 CELLS_PER_STEP = 16
 
@@ -51,7 +50,7 @@ class Stretch:
     events: Spans = ()
 
     @property
-    def lane(self) -> tuple[str, str, int]:
+    def kafka_partition(self) -> tuple[str, str, int]:
         """The Kafka partition, in its table."""
         return self.file.source, self.topic, self.partition
 
@@ -67,15 +66,15 @@ def strict(stretches: Sequence[Stretch], threshold_us: int, limits: Limits) -> I
     ends = _ends(stretches, spans)
     shares: dict[int, list[Stretch]] = defaultdict(list)
     for stretch in stretches:
-        lane = ends[stretch.lane]
-        first, last = lane.step_of(stretch.first_offset), lane.step_of(stretch.last_offset)
+        cut = ends[stretch.kafka_partition]
+        first, last = cut.step_of(stretch.first_offset), cut.step_of(stretch.last_offset)
         for index in range(first, last):
             # Its rows are counted once, with the last of them.
-            shares[lane.steps[index]].append(replace(stretch, rows=0))
-        shares[lane.steps[last]].append(stretch)
+            shares[cut.steps[index]].append(replace(stretch, rows=0))
+        shares[cut.steps[last]].append(stretch)
     ranges: dict[int, list[OffsetRange]] = defaultdict(list)
-    for name, lane in sorted(ends.items()):
-        for step, (start, end) in zip(lane.steps, pairwise(lane.bounds), strict=True):
+    for name, cut in sorted(ends.items()):
+        for step, (start, end) in zip(cut.steps, pairwise(cut.bounds), strict=True):
             ranges[step].append(OffsetRange(*name, start, end))
     for number, step in enumerate(sorted(shares)):
         units = tuple(_units(shares[step]))
@@ -84,7 +83,7 @@ def strict(stretches: Sequence[Stretch], threshold_us: int, limits: Limits) -> I
 
 
 @dataclass(slots=True)
-class _Lane:
+class _Cuts:
     """Where a partition is cut: `bounds[i]` to before `bounds[i + 1]` is in `steps[i]`."""
 
     bounds: list[int]
@@ -118,22 +117,22 @@ def _spans(stretches: Iterable[Stretch], most_cells: int, limits: Limits) -> Ite
 
 def _ends(
     stretches: Iterable[Stretch], spans: Sequence[range]
-) -> dict[tuple[str, str, int], _Lane]:
+) -> dict[tuple[str, str, int], _Cuts]:
     """Find up to which offset each partition goes in each step."""
     starts = [span.start for span in spans]
-    lanes: dict[tuple[str, str, int], _Lane] = {}
+    cuts: dict[tuple[str, str, int], _Cuts] = {}
     newest: dict[tuple[tuple[str, str, int], int], int] = {}
     for one in stretches:
-        lane = lanes.setdefault(one.lane, _Lane([one.first_offset]))
-        lane.bounds[0] = min(lane.bounds[0], one.first_offset)
-        place = one.lane, bisect_right(starts, one.cell) - 1
+        cut = cuts.setdefault(one.kafka_partition, _Cuts([one.first_offset]))
+        cut.bounds[0] = min(cut.bounds[0], one.first_offset)
+        place = one.kafka_partition, bisect_right(starts, one.cell) - 1
         newest[place] = max(newest.get(place, one.last_offset), one.last_offset)
     for (name, step), offset in sorted(newest.items()):
-        lane = lanes[name]
-        if offset >= lane.bounds[-1]:
-            lane.bounds.append(offset + 1)
-            lane.steps.append(step)
-    return lanes
+        cut = cuts[name]
+        if offset >= cut.bounds[-1]:
+            cut.bounds.append(offset + 1)
+            cut.steps.append(step)
+    return cuts
 
 
 def _units(stretches: Iterable[Stretch]) -> Iterator[Unit]:

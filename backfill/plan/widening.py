@@ -21,16 +21,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from backfill.event_spans import NO_EVENTS
+from backfill.plan.units import NO_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from backfill.event_spans import Span, Spans
-    from backfill.planner import Step
-    from headrace.records.ahead import Ahead
+    from backfill.plan.steps import Step
+    from backfill.plan.strict import Stretch
+    from backfill.plan.units import Span, Unit
+    from headrace.application.ahead_of_time import Ahead
 
 US_PER_MS = 1000
 NEVER_US = NO_EVENTS[1]
@@ -98,22 +99,6 @@ class PlannedWatermark:
         )
 
 
-class Timed(Protocol):
-    """What has arrived between two times, with the events in it."""
-
-    @property
-    def min_ts_us(self) -> int:
-        """When its first record arrived."""
-
-    @property
-    def max_ts_us(self) -> int:
-        """When its last record arrived."""
-
-    @property
-    def events(self) -> Spans:
-        """From when to when its events are, by column."""
-
-
 def columns_of(watermarks: Iterable[Watermark]) -> dict[str, tuple[str, ...]]:
     """Return which columns of each table a watermark goes by: the order of a unit's `events`."""
     found: dict[str, dict[str, None]] = {}
@@ -122,27 +107,9 @@ def columns_of(watermarks: Iterable[Watermark]) -> dict[str, tuple[str, ...]]:
     return {table: tuple(columns) for table, columns in found.items()}
 
 
-class Named(Protocol):
-    """A watermark by its names."""
-
-    @property
-    def source(self) -> str:
-        """The source, as the transform knows it."""
-
-    @property
-    def table(self) -> str:
-        """The table that it is replayed from."""
-
-    @property
-    def column(self) -> str:
-        """The column of its times."""
-
-    @property
-    def delay_us(self) -> int:
-        """How late a record may come live."""
-
-
-def given(watermarks: Iterable[Named], widened_by_us: int) -> tuple[PlannedWatermark, ...]:
+def widened_as_given(
+    watermarks: Iterable[Watermark | PlannedWatermark], widened_by_us: int
+) -> tuple[PlannedWatermark, ...]:
     """Widen all watermarks by what somebody has said."""
     return tuple(
         PlannedWatermark(
@@ -152,13 +119,15 @@ def given(watermarks: Iterable[Named], widened_by_us: int) -> tuple[PlannedWater
     )
 
 
-def widened(
-    watermarks: Sequence[Watermark], steps: Sequence[Step], arrived: Mapping[str, Sequence[Timed]]
+def widen(
+    watermarks: Sequence[Watermark],
+    steps: Sequence[Step],
+    arrived: Mapping[str, Sequence[Unit | Stretch]],
 ) -> tuple[PlannedWatermark, ...]:
     """Widen each watermark as these steps ask; `arrived` is what each table has, before any cutting."""
     columns = columns_of(watermarks)
     oldest = [_oldest_us(step, columns) for step in steps]
-    return tuple(_widened(one, columns, steps, oldest, arrived) for one in watermarks)
+    return tuple(_widen(one, columns, steps, oldest, arrived) for one in watermarks)
 
 
 class _Need(NamedTuple):
@@ -166,15 +135,15 @@ class _Need(NamedTuple):
     cause: Cause
 
 
-def _widened(
+def _widen(
     watermark: Watermark,
     columns: Mapping[str, Sequence[str]],
     steps: Sequence[Step],
     oldest_us: Sequence[int | None],
-    arrived: Mapping[str, Sequence[Timed]],
+    arrived: Mapping[str, Sequence[Unit | Stretch]],
 ) -> PlannedWatermark:
     index = columns[watermark.table].index(watermark.column)
-    before = _Arrived(arrived.get(watermark.table, ()), index, watermark)
+    before = _SeenLive(arrived.get(watermark.table, ()), index, watermark)
     name = watermark.source, watermark.table, watermark.column, watermark.delay_us
     newest_us, file = NEVER_US, ("", 0)
     worst: _Need | None = None
@@ -205,10 +174,10 @@ def _widened(
     return PlannedWatermark(*name, widened_by_us, None, worst.cause)
 
 
-class _Arrived:
+class _SeenLive:
     """Which event a live run had surely seen before a time: the newest of what had arrived whole."""
 
-    def __init__(self, units: Iterable[Timed], index: int, watermark: Watermark) -> None:
+    def __init__(self, units: Iterable[Unit | Stretch], index: int, watermark: Watermark) -> None:
         ends = sorted(
             (unit.max_ts_us, event_us)
             for unit in units
@@ -223,7 +192,7 @@ class _Arrived:
         return self._newest[ended - 1] if ended else None
 
 
-def _surely_seen(unit: Timed, span: Span | None, watermark: Watermark) -> int | None:
+def _surely_seen(unit: Unit | Stretch, span: Span | None, watermark: Watermark) -> int | None:
     """Return an event time that a unit has a record of, or a later one, that is not held back."""
     if span is None or span == NO_EVENTS:
         return None

@@ -1,4 +1,4 @@
-"""What a table keeps of the Kafka records: `__record__` of a file's rows, and the parts of it."""
+"""The column of times that a replay goes by, and those of the data contract, in an Arrow batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.contract import HEADERS, KEY, RECORD, TOMBSTONE, record_field
+from backfill.plan.units import NO_EVENTS
+from headrace.contract import HEADERS, INGESTION_TS, KEY, METADATA, RECORD, TOMBSTONE, record_field
 from headrace.schema.arrow import to_arrow
 from headrace.schema.model import Record
 
@@ -16,6 +17,58 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.schema import Schema
+
+    from backfill.plan.units import Span
+
+
+def times_of(batch: pa.RecordBatch, column: str) -> pa.Int64Array:
+    """Return the times of a batch in microseconds; dots lead into a struct."""
+    name, *inside_it = column.split(".")
+    times = batch.column(name)
+    for field in inside_it:
+        times = pc.struct_field(times, field)
+    return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+
+
+def arrivals_of(batch: pa.RecordBatch, time_column: str) -> pa.Int64Array:
+    """Return when the records of a batch arrived; by the column of times where nobody kept it."""
+    name, _, field = INGESTION_TS.partition(".")
+    held = batch.schema.field(name).type if name in batch.schema.names else None
+    is_kept = held is not None and pa.types.is_struct(held) and held.get_field_index(field) >= 0
+    return times_of(batch, INGESTION_TS if is_kept else time_column)
+
+
+def span_of(times: pa.Int64Array) -> Span:
+    """Return the least and the greatest of some times."""
+    found = pc.min_max(times)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    return NO_EVENTS if low is None or high is None else (low, high)
+
+
+def regions_of(batch: pa.RecordBatch) -> pa.StringArray:
+    """Return the regions of a batch."""
+    return pc.struct_field(batch.column(METADATA), "region").cast(pa.string())
+
+
+def topics_of(batch: pa.RecordBatch) -> pa.StringArray:
+    """Return the topics that the records of a batch came from."""
+    return pc.struct_field(batch.column(METADATA), "topic").cast(pa.string())
+
+
+def partitions_of(batch: pa.RecordBatch) -> pa.Int32Array:
+    """Return the Kafka partitions of a batch."""
+    return pc.struct_field(batch.column(METADATA), "partition").cast(pa.int32())
+
+
+def offsets_of(batch: pa.RecordBatch) -> pa.Int64Array:
+    """Return the offsets of a batch."""
+    return pc.struct_field(batch.column(METADATA), "offset").cast(pa.int64())
+
+
+def inside(times: pa.Int64Array, span_us: tuple[int, int]) -> pa.BooleanArray:
+    """Return which times lie in a half-open span."""
+    return pc.and_(pc.greater_equal(times, span_us[0]), pc.less(times, span_us[1]))
+
 
 KNOWN = {
     field.name: field.type
@@ -25,7 +78,7 @@ NONE_LATER: Final[Mapping[str, pa.DataType]] = MappingProxyType({})
 Headers = list[tuple[str, bytes | None]]
 
 
-def kept_type(columns: Schema) -> pa.StructType | None:
+def record_type(columns: Schema) -> pa.StructType | None:
     """Return the type of the column that keeps records; None where there is none of ours."""
     held = next((field.field_type for field in columns.fields if field.name == RECORD), None)
     names = [field.name for field in getattr(held, "fields", ())]
@@ -34,7 +87,7 @@ def kept_type(columns: Schema) -> pa.StructType | None:
     return pa.struct([(name, KNOWN[name]) for name in names])
 
 
-def completed(
+def complete_columns(
     batch: pa.RecordBatch,
     columns: Sequence[str],
     kept: pa.StructType | None,

@@ -1,59 +1,45 @@
-"""A table of the lake as a source: its pinned snapshot, its units, the rows of a unit."""
+"""The files of a table that a plan is made of: listed by metadata, cut where they are too wide."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.manifest import ManifestContent
-from pyiceberg.types import TimestampType, TimestamptzType
 
-from backfill.cutting import Grid, fine_grid, row_group_of, slices_of_row_group
-from backfill.event_spans import all_spans
-from backfill.footer import NoBounds, bytes_by_column
-from backfill.gridding import NO_COLUMNS, cells, stretches
-from backfill.iceberg_bounds import field_ids, file_may_match
-from backfill.listing import Listed, has_deletes, listed, time_span
-from backfill.plan import FileWithoutTimes
-from backfill.selection import (
-    always_read,
-    arrival_column,
-    may_be_null,
-    seen_by_applications,
-    selected,
-)
-from backfill.strict import cell_us
-from backfill.table_reader import LeftOut, TableReader
-from backfill.units import RowGroup, Unit
-from headrace.contract import INGESTION_TS, OFFSET, PARTITION, REGION, TOPIC
-from headrace.errors import Terminal
-from headrace.iceberg.bounds import time_bound
-from headrace.iceberg.catalog import load_table
+from backfill.plan.cutting import Grid, fine_grid, row_group_of, slices_of_row_group
+from backfill.plan.plan import FileWithoutTimes
+from backfill.plan.strict import cell_us
+from backfill.plan.units import EventColumns, RowGroup, Unit, all_spans
+from backfill.read.batch_columns import record_type
+from backfill.read.file_columns import may_be_null, without_record
+from backfill.read.footers import NoBounds, event_span, row_groups
+from backfill.read.listing import DataFile, data_file, has_deletes, list_files, time_span
+from backfill.read.row_filter import field_ids, file_may_match
+from backfill.read.time_grid import cells, stretches
+from headrace.contract import OFFSET, PARTITION, TOPIC
 from headrace.landing.completeness import complete_up_to
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     import pyarrow as pa
+    import pyarrow.parquet as pq
     from pyiceberg.manifest import ManifestFile
-    from pyiceberg.schema import Schema
-    from pyiceberg.table import FileScanTask, Table
 
-    from backfill.conditions import Condition
-    from backfill.event_spans import EventColumns, Spans
-    from backfill.lanes import LaneFilter
-    from backfill.period import Period
-    from backfill.strict import Stretch
-    from headrace.config.workspace import Workspace
+    from backfill.plan.strict import Stretch
+    from backfill.plan.units import Spans
+    from backfill.read.source import LakeSource
     from headrace.landing.completeness import CompleteUpTo
 
 # Footers are small and far away: waiting for them is what costs.
 FOOTERS_AT_ONCE = 8
 
 
-class Found(NamedTuple):
+class FileList(NamedTuple):
     """The files of a period; of those that cannot meet the conditions only how many there are.
 
     Rows without a time are those of these files, and of files in which no row has one.
@@ -65,155 +51,72 @@ class Found(NamedTuple):
     without_time: list[FileWithoutTimes]
 
 
-class LakeSource:
-    """One table, pinned to a snapshot: the one given, or the one that it has now.
+class FileEnumerator:
+    """Lists the files of a source, and cuts them; with `scan` times are read that have no bounds."""
 
-    A thin one reads of the columns that every replay goes by no more than that takes, with arrivals
-    where records are measured against them. As stored, its
-    rows have what is kept of the Kafka records, too, which applications do not see.
-    """
-
-    def __init__(  # noqa: PLR0913 - what is read of which table
-        self,
-        workspace: Workspace,
-        name: str,
-        period: Period,
-        regions: Sequence[str],
-        *,
-        snapshot_id: int | None = None,
-        schema_id: int | None = None,
-        columns: Sequence[str] = (),
-        time_column: str = INGESTION_TS,
-        scan: bool = False,
-        conditions: Sequence[Condition] = (),
-        thin: bool = False,
-        as_stored: bool = True,
-        with_arrivals: bool = False,
-        events: EventColumns = NO_COLUMNS,
+    def __init__(
+        self, source: LakeSource, *, scan: bool = False, events: EventColumns | None = None
     ) -> None:
-        self.name = name
-        self.conditions = tuple(conditions)
-        self.time_column = time_column
-        self.table: Table = load_table(workspace, name)
-        current = self.table.current_snapshot()
-        self.snapshot_id = snapshot_id or (current.snapshot_id if current else None)
-        if self.snapshot_id is not None and self.table.snapshot_by_id(self.snapshot_id) is None:
-            raise Terminal(
-                f"snapshot {self.snapshot_id} of {name} is gone",
-                "it was expired: plan the replay anew, with another --run-id",
-            )
-        if schema_id is not None:
-            self._pin(schema_id)
-        self._schema: Schema = self.table.schema()
-        self._field_id = self._time_field()
-        self._require(REGION if regions else time_column)
-        self._events = events
-        self._event_ids = [self._schema.find_field(one).field_id for one in events.names]
-        self._period = period
-        self._reader = TableReader(
-            name,
-            self.table,
-            self.snapshot_id,
-            period,
-            regions,
-            time_column,
-            scan=scan,
-            conditions=self.conditions,
-            event_ids=self._event_ids,
-        )
-        goes_by = self._least(regions, with_arrivals=with_arrivals) if thin else None
-        self.columns = (
-            selected(name, self._schema, columns, time_column, goes_by)
-            if as_stored or thin
-            else seen_by_applications(name, self._schema, columns, time_column)
-        )
-
-    @property
-    def schema_id(self) -> int:
-        """The schema whose columns are read."""
-        return self._schema.schema_id
+        self.source = source
+        self._scans_times = scan
+        self._events = events or EventColumns()
+        self._event_ids = [source.schema.find_field(one).field_id for one in self._events.names]
 
     @property
     def complete_up_to(self) -> CompleteUpTo | None:
         """Up to when the table has everything, as its writers say; None where none says anything."""
-        return complete_up_to(self.table.properties)
+        return complete_up_to(self.source.table.properties)
 
-    def files(self) -> Found:
+    def files(self) -> FileList:
         """Return the data files that may hold rows of the period, by metadata alone."""
-        snapshot = None if self.snapshot_id is None else self.table.snapshot_by_id(self.snapshot_id)
-        if snapshot is None:
-            return Found([], 0, 0, [])
-        others = [*field_ids(self._schema, self.conditions), *self._event_ids]
-        manifests = snapshot.manifests(self.table.io)
-        if has_deletes(manifests) or self._reader.regions:
+        source, scan = self.source, self.source.scan
+        manifests = self._manifests()
+        others = [*field_ids(source.schema, source.conditions), *self._event_ids]
+        if has_deletes(manifests) or scan.regions:
             # What is deleted where, and which partition is which region, Iceberg itself knows.
-            tasks = self._reader.tasks().values()
+            tasks = scan.tasks().values()
             deleted = {task.file.file_path for task in tasks if task.delete_files}
-            found = [_by_task(task, self._field_id, others) for task in tasks]
-        else:
-            row_filter = self._reader.file_filter()
-            deleted = set()
-            found = list(listed(self.table, manifests, row_filter, self._field_id, others))
-        return self._found(found, deleted)
-
-    def files_in(self, manifests: Sequence[ManifestFile]) -> Found:
-        """Return the files of manifests that may hold rows of the period, where no row is deleted."""
-        row_filter = self._reader.file_filter()
-        return self._found(list(listed(self.table, manifests, row_filter, self._field_id)), set())
-
-    def _found(self, listed_files: Sequence[Listed], deleted: Collection[str]) -> Found:
-        kept: list[Unit] = []
-        skipped: list[Unit] = []
-        without_time: list[FileWithoutTimes] = []
-        for one, events in self._bounded(listed_files):
-            bounds = one.others[: len(self.conditions)]
-            may_match = file_may_match(self._schema, self.conditions, bounds)
-            if one.nulls != one.rows:
-                unit = self._period.clip(self._unit(one, events, has_deletes=one.path in deleted))
-                if unit is None:
-                    continue
-                (kept if may_match else skipped).append(unit)
-            if one.nulls and may_match:
-                without_time.append(FileWithoutTimes(one.path, one.nulls))
-        if deleted or self._reader.regions:
-            # Only the rows tell which of them are deleted, and of which region they are.
-            counted = (
-                (path, self._reader.without_time(path))
-                for path in [one.path for one in without_time]
+            return self._found(
+                [data_file(task, source.time_field_id, others) for task in tasks], deleted
             )
-            without_time = [FileWithoutTimes(path, rows) for path, rows in counted if rows]
-        return Found(kept, len(skipped), sum(unit.rows for unit in skipped), without_time)
+        files = list_files(
+            source.table, manifests, scan.file_filter(), source.time_field_id, others
+        )
+        return self._found(list(files), set())
+
+    def files_in(self, manifests: Sequence[ManifestFile]) -> FileList:
+        """Return the files of manifests that may hold rows of the period, where no row is deleted."""
+        source = self.source
+        row_filter = source.scan.file_filter()
+        files = list_files(source.table, manifests, row_filter, source.time_field_id)
+        return self._found(list(files), set())
 
     def whole_span_us(self) -> tuple[int, int] | None:
         """Return from when to when the files of the snapshot are, as far as manifests tell."""
-        snapshot = None if self.snapshot_id is None else self.table.snapshot_by_id(self.snapshot_id)
-        if snapshot is None:
-            return None
-        manifests = [
-            one for one in snapshot.manifests(self.table.io) if one.content == ManifestContent.DATA
-        ]
-        found = list(listed(self.table, manifests, AlwaysTrue(), self._field_id))
-        lows = [one.min_ts_us for one in found if one.min_ts_us is not None]
-        highs = [one.max_ts_us for one in found if one.max_ts_us is not None]
+        manifests = [one for one in self._manifests() if one.content == ManifestContent.DATA]
+        table, field_id = self.source.table, self.source.time_field_id
+        files = list(list_files(table, manifests, AlwaysTrue(), field_id))
+        lows = [one.min_ts_us for one in files if one.min_ts_us is not None]
+        highs = [one.max_ts_us for one in files if one.max_ts_us is not None]
         return (min(lows), max(highs)) if lows and highs else None
 
     def cut(self, file: Unit, threshold_us: int) -> tuple[list[Unit], int]:
         """Cut a file that spans more time than the threshold; returns its widest row group too."""
-        origin_us, events = self._period.start_us, self._events
+        origin_us, events = self.source.period.start_us, self._events
+        time_column = self.source.time_column
         units: list[Unit] = []
         widest_us = 0
-        columns = tuple(dict.fromkeys((self.time_column, *events.names)))
-        for group, batches in self._reader.groups(file, self._field_id, columns):
+        for group, batches in self._groups(file, (time_column, *events.names)):
             if group is None:
                 grid = fine_grid(origin_us, threshold_us, file.width_us)
                 whole = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
-                held = cells(batches(), grid, self.time_column, events)
+                held = cells(batches(), grid, time_column, events)
                 slices = slices_of_row_group(file, whole, held, grid)
                 return [unit.without_row_groups() for unit in slices], file.width_us
             widest_us = max(widest_us, group.width_us)
             if group.width_us > threshold_us:
                 grid = fine_grid(origin_us, threshold_us, group.width_us)
-                found = cells(batches(), grid, self.time_column, events)
+                found = cells(batches(), grid, time_column, events)
                 units += slices_of_row_group(file, group, found, grid)
             else:
                 kept = events.kept(group.events, (group.min_ts_us, group.max_ts_us))
@@ -222,90 +125,108 @@ class LakeSource:
 
     def stretches(self, file: Unit, threshold_us: int) -> list[Stretch]:
         """Read which offsets of which Kafka partitions a file has, and when they arrived."""
-        grid = Grid(self._period.start_us, cell_us(threshold_us))
-        columns = self.time_column, TOPIC, PARTITION, OFFSET
+        time_column = self.source.time_column
+        grid = Grid(self.source.period.start_us, cell_us(threshold_us))
+        columns = time_column, TOPIC, PARTITION, OFFSET
         for column in columns:
-            self._require(column)
-        read = tuple(dict.fromkeys((*columns, *self._events.names)))
+            self.source.require(column)
         return [
             stretch
-            for group, batches in self._reader.groups(file, self._field_id, read)
-            for stretch in stretches(file, group, batches(), grid, self.time_column, self._events)
+            for group, batches in self._groups(file, (*columns, *self._events.names))
+            for stretch in stretches(file, group, batches(), grid, time_column, self._events)
         ]
 
-    def rows(
-        self, unit: Unit, lanes: LaneFilter | None = None, left_out: LeftOut | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Read the rows of a unit that belong to the period, deletes and renames applied.
+    def _manifests(self) -> list[ManifestFile]:
+        table, snapshot_id = self.source.table, self.source.snapshot_id
+        snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+        return [] if snapshot is None else snapshot.manifests(table.io)
 
-        Those that do not meet the conditions are counted as left out.
+    def _found(self, files: Sequence[DataFile], deleted: Collection[str]) -> FileList:
+        source, scan = self.source, self.source.scan
+        kept: list[Unit] = []
+        skipped: list[Unit] = []
+        without_time: list[FileWithoutTimes] = []
+        for one, events in self._bounded(files):
+            bounds = one.others[: len(source.conditions)]
+            may_match = file_may_match(source.schema, source.conditions, bounds)
+            if one.nulls != one.rows:
+                unit = source.period.clip(self._unit(one, events, has_deletes=one.path in deleted))
+                if unit is None:
+                    continue
+                (kept if may_match else skipped).append(unit)
+            if one.nulls and may_match:
+                without_time.append(FileWithoutTimes(one.path, one.nulls))
+        if deleted or scan.regions:
+            # Only the rows tell which of them are deleted, and of which region they are.
+            counted = ((one.path, scan.without_time(one.path)) for one in without_time)
+            without_time = [FileWithoutTimes(path, rows) for path, rows in counted if rows]
+        return FileList(kept, len(skipped), sum(unit.rows for unit in skipped), without_time)
+
+    def _groups(
+        self, file: Unit, columns: Sequence[str]
+    ) -> Iterator[tuple[RowGroup | None, Callable[[], Iterator[pa.RecordBatch]]]]:
+        """Yield each row group of the period, and a way to read those columns of it.
+
+        A file that is not read as it stands comes as one, without a row group: Iceberg's own way of
+        reading knows none. Whichever columns will be asked for, that is decided by all of them.
         """
-        counted = LeftOut() if left_out is None else left_out
-        yield from self._reader.rows(unit, self.columns, lanes, counted)
+        scan, reader, schema = self.source.scan, self.source.reader, self.source.schema
+        columns = tuple(dict.fromkeys(columns))
+        of_table = schema if record_type(schema) is None else without_record(schema)
+        with scan.open(file.path) as opened:
+            if reader.columns_as_stored(file, opened, of_table) is not None:
+                for group in self._row_groups(opened, file.path):
+                    clipped = scan.period.clip(group)
+                    if clipped is not None:
+                        partly = clipped.partly or bool(scan.regions)
+                        events = self._event_spans(opened, group.index)
+                        reading = partial(reader.group_rows, opened, group.index, columns)
+                        yield replace(clipped, partly=partly, events=events), reading
+                return
+        yield None, lambda: scan.rows(file, schema.select(*columns))
 
-    @property
-    def all_columns(self) -> list[str]:
-        """All columns of the table, read or not."""
-        return [field.name for field in self._schema.fields]
+    def _row_groups(self, opened: pq.ParquetFile, path: str) -> list[RowGroup]:
+        source = self.source
+        return row_groups(opened, source.time_field_id, path, source.name, scan=self._scans_times)
 
-    def with_those_always_read(self, columns: Iterable[str]) -> set[str]:
-        """Return columns and those that every replay goes by."""
-        return {*columns, *always_read(self._schema, self.time_column)}
+    def _event_spans(self, opened: pq.ParquetFile, group: int) -> Spans:
+        return tuple(
+            event_span(opened, group, field_id, scan=self._scans_times)
+            for field_id in self._event_ids
+        )
 
-    def bytes_by_column(self, path: str) -> dict[str, int]:
-        """Return how many bytes each column takes in a data file, by its footer."""
-        with self._reader.open(path) as opened:
-            return bytes_by_column(opened.metadata)
-
-    def _least(self, regions: Sequence[str], *, with_arrivals: bool) -> list[str]:
-        """Return the columns that this replay goes by, and no others."""
-        least = [self.time_column, *([REGION] if regions else [])]
-        if with_arrivals:
-            least.append(arrival_column(self._schema, self.time_column))
-        return list(dict.fromkeys(least))
-
-    def _pin(self, schema_id: int) -> None:
-        """Look at the table by a schema that it has had, whatever was renamed or widened since."""
-        if schema_id not in self.table.schemas():
-            raise Terminal(
-                f"schema {schema_id} of {self.name}, by which its columns are read, is gone",
-                "it was removed with the snapshots of its time: plan the replay anew, with another"
-                " --run-id",
-            )
-        pinned = {"current_schema_id": schema_id}
-        self.table.metadata = self.table.metadata.model_copy(update=pinned)
-
-    def _bounded(self, found: Sequence[Listed]) -> Iterator[tuple[Listed, Spans]]:
+    def _bounded(self, files: Sequence[DataFile]) -> Iterator[tuple[DataFile, Spans]]:
         """Yield files with bounds and nulls of their times, from footers where manifests have none.
 
         Beside the bounds of the times that the replay goes by come those of its watermarks.
         """
-        first = len(found[0].others) - len(self._event_ids) if found else 0
-        may_lack_times = may_be_null(self._schema, self.time_column)
-        missing: list[tuple[Listed, Spans]] = []
-        for one in found:
+        first = len(self.source.conditions)
+        may_lack_times = may_be_null(self.source.schema, self.source.time_column)
+        missing: list[tuple[DataFile, Spans]] = []
+        for one in files:
             if one.rows:
                 known = one if may_lack_times else one._replace(nulls=0)
                 events = tuple(map(time_span, one.others[first:]))
                 is_of_no_use = known.nulls == known.rows
-                if _is_told(known) and (is_of_no_use or None not in events):
+                if known.has_times and (is_of_no_use or None not in events):
                     yield known, events
                 else:
                     missing.append((known, events))
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
             yield from pool.map(self._by_footer, missing)
 
-    def _by_footer(self, known: tuple[Listed, Spans]) -> tuple[Listed, Spans]:
+    def _by_footer(self, known: tuple[DataFile, Spans]) -> tuple[DataFile, Spans]:
         # Written by a tool that keeps no bounds for fields inside a struct.
         file, events = known
-        with self._reader.open(file.path) as opened:
+        with self.source.scan.open(file.path) as opened:
             if None in events:
                 numbers = range(opened.metadata.num_row_groups)
-                found = (self._reader.event_spans(opened, number) for number in numbers)
-                events = all_spans(found, len(events))
-            if _is_told(file):
+                events = all_spans(
+                    (self._event_spans(opened, number) for number in numbers), len(events)
+                )
+            if file.has_times:
                 return file, events
-            groups = self._reader.row_groups(opened, self._field_id, file.path)
+            groups = self._row_groups(opened, file.path)
             # By the file's own count: rows that the manifest knows and the file has not are missing.
             rows = opened.metadata.num_rows
         bounded = file._replace(
@@ -315,68 +236,17 @@ class LakeSource:
         )
         return bounded, events
 
-    def _unit(self, file: Listed, events: Spans, *, has_deletes: bool) -> Unit:
+    def _unit(self, file: DataFile, events: Spans, *, has_deletes: bool) -> Unit:
         if file.min_ts_us is None or file.max_ts_us is None:
-            raise NoBounds(file.path, self.name)
+            raise NoBounds(file.path, self.source.name)
         return Unit(
-            self.name,
+            self.source.name,
             file.path,
             file.min_ts_us,
             file.max_ts_us,
             file.rows - (file.nulls or 0),
             file.size_bytes,
             has_deletes,
-            partly=has_deletes or bool(self._reader.regions),
+            partly=has_deletes or bool(self.source.scan.regions),
             events=self._events.kept(events, (file.min_ts_us, file.max_ts_us)),
         )
-
-    def _time_field(self) -> int:
-        self._require(self.time_column)
-        field = self._schema.find_field(self.time_column)
-        if not isinstance(field.field_type, (TimestamptzType, TimestampType)):
-            raise Terminal(
-                f"{self.time_column} of {self.name} is {field.field_type}, no time in microseconds",
-                self._advice(),
-            )
-        return field.field_id
-
-    def _require(self, column: str) -> None:
-        try:
-            self._schema.find_field(column)
-        except ValueError:
-            raise Terminal(
-                f"table {self.name} has no column {column}, which is to say the order of its rows",
-                self._advice(),
-            ) from None
-
-    def _advice(self) -> str:
-        times = [
-            name
-            for name in self._schema.column_names
-            if isinstance(self._schema.find_type(name), (TimestamptzType, TimestampType))
-        ]
-        return (
-            f"name its column of times by --time-column: {', '.join(times) or 'it has none'}"
-            " (where a live run follows it, by follow.time_column)"
-        )
-
-
-def _is_told(file: Listed) -> bool:
-    """Whether a file's manifest says all of its times that a plan needs."""
-    if file.nulls is None:
-        return False
-    return file.nulls == file.rows or None not in {file.min_ts_us, file.max_ts_us}
-
-
-def _by_task(task: FileScanTask, field_id: int, others: Sequence[int]) -> Listed:
-    file = task.file
-    lower, upper = file.lower_bounds or {}, file.upper_bounds or {}
-    return Listed(
-        file.file_path,
-        file.record_count,
-        file.file_size_in_bytes,
-        time_bound(lower.get(field_id)),
-        time_bound(upper.get(field_id)),
-        (file.null_value_counts or {}).get(field_id),
-        tuple((lower.get(one), upper.get(one)) for one in others),
-    )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from backfill.columns import span_of, times_of
-from backfill.event_spans import NO_EVENTS, all_spans
-from backfill.units import RowGroup
+from backfill.plan.units import NO_EVENTS, RowGroup
+from backfill.read.batch_columns import span_of, times_of
 from headrace.errors import Terminal
 from headrace.times import DAY_US
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow.parquet as pq
 
-    from backfill.event_spans import Span
+    from backfill.plan.units import Span
 
 FIELD_ID = b"PARQUET:field_id"
 
@@ -31,20 +29,9 @@ class NoBounds(Terminal):
     def __init__(self, path: str, source: str) -> None:
         super().__init__(
             f"data file {path} of {source} has no bounds on the ingestion time",
-            "let its times be read while planning: --scan-without-bounds; or rewrite it with a writer"
-            " that keeps statistics",
+            "read its times while planning: --scan-without-bounds; or rewrite it with a writer "
+            "that stores statistics",
         )
-
-
-class Times(NamedTuple):
-    """The oldest and the newest time of a row group, and how many of its rows have one."""
-
-    min_ts_us: int
-    max_ts_us: int
-    rows: int
-
-
-NO_TIMES = Times(0, 0, 0)
 
 
 def row_groups(
@@ -57,77 +44,62 @@ def row_groups(
     leaf = _leaf_index(file, field_id, path, source)
     if leaf is None:
         return []
+    column = file.schema.column(leaf)
     found = []
     for index in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(index)
-        times = _by_statistics(file, leaf, index) if group.num_rows else NO_TIMES
-        if times is None:
-            if not scan:
-                raise NoBounds(path, source)
-            times = _by_reading(file, leaf, index)
-        if times.rows:
-            found.append(RowGroup(index, *times, _size(group)))
+        span, nulls = _by_statistics(group, leaf) if group.num_rows else (NO_EVENTS, 0)
+        rows = group.num_rows - (nulls or 0)
+        if span is None and not scan:
+            raise NoBounds(path, source)
+        # Bounds say nothing of the rows that have no time.
+        if span is None or (nulls is None and column.max_definition_level):
+            span, rows = _by_reading(file, column.path, index)
+        if span != NO_EVENTS:
+            found.append(RowGroup(index, *span, rows, _size(group)))
     return found
 
 
-def _by_statistics(file: pq.ParquetFile, leaf: int, index: int) -> Times | None:
-    rows = file.metadata.row_group(index).num_rows
-    statistics = file.metadata.row_group(index).column(leaf).statistics
-    if statistics is None:
-        return None
-    is_counted = statistics.has_null_count
-    if is_counted and statistics.null_count == rows:
-        return NO_TIMES
-    if not statistics.has_min_max:
-        return None
-    if not is_counted and file.schema.column(leaf).max_definition_level:
-        # Bounds say nothing of the rows that have no time.
-        return _by_reading(file, leaf, index)
-    bounds = _micros(statistics.min), _micros(statistics.max)
-    return Times(*bounds, rows - (statistics.null_count if is_counted else 0))
+def event_span(
+    file: pq.ParquetFile, index: int, field_id: int, *, scan: bool = False
+) -> Span | None:
+    """Return the bounds of a column in a row group; None where it has values and no bounds.
 
-
-def _by_reading(file: pq.ParquetFile, leaf: int, index: int) -> Times:
-    column = file.schema.column(leaf).path
-    batches = file.iter_batches(row_groups=[index], columns=[column])
-    held = [(times, pc.min_max(times)) for times in (times_of(one, column) for one in batches)]
-    known = [(times, bounds) for times, bounds in held if bounds["min"].is_valid]
-    if not known:
-        return NO_TIMES
-    return Times(
-        min(bounds["min"].as_py() for _, bounds in known),
-        max(bounds["max"].as_py() for _, bounds in known),
-        sum(len(times) - times.null_count for times, _ in known),
-    )
-
-
-def event_span(file: pq.ParquetFile, index: int, field_id: int) -> Span | None:
-    """Return the bounds of a column in a row group; None where it has values and no bounds."""
-    if not any((field.metadata or {}).get(FIELD_ID) for field in file.schema_arrow):
+    With `scan` its times are read where there are none.
+    """
+    if not _has_ids(file):
         return None
     name = column_path(file.schema_arrow, field_id)
-    leaves = [file.schema.column(number).path for number in range(len(file.schema))]
+    leaves = _leaves(file)
     if name is None or name not in leaves:
         # Written before the column was added.
         return NO_EVENTS
-    group = file.metadata.row_group(index)
-    statistics = group.column(leaves.index(name)).statistics
+    span, _ = _by_statistics(file.metadata.row_group(index), leaves.index(name))
+    return _by_reading(file, name, index)[0] if span is None and scan else span
+
+
+def _by_statistics(group: pq.RowGroupMetaData, leaf: int) -> tuple[Span | None, int | None]:
+    """Return the bounds of a column and how many nulls it has, each None where nobody wrote it."""
+    statistics = group.column(leaf).statistics
     if statistics is None:
-        return None
-    if statistics.has_min_max:
-        return _micros(statistics.min), _micros(statistics.max)
-    is_empty = statistics.has_null_count and statistics.null_count == group.num_rows
-    return NO_EVENTS if is_empty else None
+        return None, None
+    nulls = statistics.null_count if statistics.has_null_count else None
+    if nulls == group.num_rows:
+        return NO_EVENTS, nulls
+    if not statistics.has_min_max:
+        return None, nulls
+    return (_micros(statistics.min), _micros(statistics.max)), nulls
 
 
-def scanned_event_span(file: pq.ParquetFile, index: int, field_id: int) -> Span | None:
-    """Return the bounds as `event_span` does; where there are none the times are read."""
-    span = event_span(file, index, field_id)
-    name = column_path(file.schema_arrow, field_id)
-    if span is not None or name is None:
-        return span
-    batches = file.iter_batches(row_groups=[index], columns=[name])
-    return all_spans(((span_of(times_of(batch, name)),) for batch in batches), 1)[0]
+def _by_reading(file: pq.ParquetFile, column: str, index: int) -> tuple[Span, int]:
+    """Return the bounds of a column, and how many rows have a value."""
+    low, high, rows = *NO_EVENTS, 0
+    for batch in file.iter_batches(row_groups=[index], columns=[column]):
+        times = times_of(batch, column)
+        least, most = span_of(times)
+        low, high = min(low, least), max(high, most)
+        rows += len(times) - times.null_count
+    return (low, high), rows
 
 
 def bytes_by_column(metadata: pq.FileMetaData) -> dict[str, int]:
@@ -161,12 +133,20 @@ def _size(group: pq.RowGroupMetaData) -> int:
 def _leaf_index(file: pq.ParquetFile, field_id: int, path: str, source: str) -> int | None:
     """Return which column of the file has the times; None where it is from before there was one."""
     name = column_path(file.schema_arrow, field_id)
-    if name is None and any(FIELD_ID in (field.metadata or {}) for field in file.schema_arrow):
+    if name is None and _has_ids(file):
         return None
-    leaves = [file.schema.column(number).path for number in range(len(file.schema))]
+    leaves = _leaves(file)
     if name is None or name not in leaves:
         raise NoBounds(path, source)
     return leaves.index(name)
+
+
+def _has_ids(file: pq.ParquetFile) -> bool:
+    return any(FIELD_ID in (field.metadata or {}) for field in file.schema_arrow)
+
+
+def _leaves(file: pq.ParquetFile) -> list[str]:
+    return [file.schema.column(number).path for number in range(len(file.schema))]
 
 
 def _micros(time: object) -> int:

@@ -14,7 +14,7 @@ from pyiceberg.expressions.visitors import inclusive_projection, manifest_evalua
 from pyiceberg.manifest import ManifestContent
 
 from headrace.errors import Terminal
-from headrace.iceberg.bounds import time_bound
+from headrace.iceberg.bound_values import time_bound
 from headrace.iceberg.manifest_scan import live_entries
 
 if TYPE_CHECKING:
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.io import FileIO
     from pyiceberg.manifest import ManifestFile
-    from pyiceberg.table import Table
+    from pyiceberg.table import FileScanTask, Table
 
-    from backfill.event_spans import Span
-    from headrace.iceberg.manifest_scan import Entry
+    from backfill.plan.units import Span
+    from headrace.iceberg.manifest_scan import LiveFile
 
 # So many are on their way at once: a store far away takes its time for each.
 FETCHED_AHEAD = 8
 
 
-Pair: TypeAlias = "tuple[bytes | None, bytes | None]"
+RawBounds: TypeAlias = "tuple[bytes | None, bytes | None]"
 
 
-class Listed(NamedTuple):
+class DataFile(NamedTuple):
     """A data file; its bounds are None where its writer kept none.
 
     `nulls` counts its rows without a time, None where its writer did not. `others` are the bounds of
@@ -48,7 +48,14 @@ class Listed(NamedTuple):
     min_ts_us: int | None
     max_ts_us: int | None
     nulls: int | None
-    others: tuple[Pair, ...] = ()
+    others: tuple[RawBounds, ...] = ()
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the manifest says all of the file's times that a plan needs."""
+        if self.nulls is None:
+            return False
+        return self.nulls == self.rows or None not in {self.min_ts_us, self.max_ts_us}
 
 
 def has_deletes(manifests: Iterable[ManifestFile]) -> bool:
@@ -56,13 +63,13 @@ def has_deletes(manifests: Iterable[ManifestFile]) -> bool:
     return any(manifest.content == ManifestContent.DELETES for manifest in manifests)
 
 
-def listed(
+def list_files(
     table: Table,
     manifests: Iterable[ManifestFile],
     row_filter: BooleanExpression,
     field_id: int,
     others: Sequence[int] = (),
-) -> Iterator[Listed]:
+) -> Iterator[DataFile]:
     """Yield the live data files of the manifests that may hold rows that the filter wants.
 
     Their times are the column's of that id; the bounds of others come as they are kept.
@@ -106,18 +113,33 @@ def _content(io: FileIO, path: str) -> bytes:
         return bytes(stream.read())
 
 
-def _listed(entry: Entry) -> Listed:
+def _listed(entry: LiveFile) -> DataFile:
     if entry.file_format.upper() != "PARQUET":
         raise Terminal(
-            f"data file {entry.path} is {entry.file_format}, and only Parquet is replayed",
+            f"data file {entry.path} is {entry.file_format}, but headrace replays only Parquet",
             "rewrite the table's files (in Spark: CALL system.rewrite_data_files)",
         )
     (lower, upper), *others = entry.bounds
     times = time_bound(lower), time_bound(upper)
-    return Listed(entry.path, entry.rows, entry.size_bytes, *times, entry.nulls, tuple(others))
+    return DataFile(entry.path, entry.rows, entry.size_bytes, *times, entry.nulls, tuple(others))
 
 
-def time_span(pair: Pair) -> Span | None:
+def time_span(pair: RawBounds) -> Span | None:
     """Return the bounds of a column of times, None where there are none."""
     low_us, high_us = time_bound(pair[0]), time_bound(pair[1])
     return None if low_us is None or high_us is None else (low_us, high_us)
+
+
+def data_file(task: FileScanTask, field_id: int, others: Sequence[int]) -> DataFile:
+    """Return a file of Iceberg's own plan."""
+    file = task.file
+    lower, upper = file.lower_bounds or {}, file.upper_bounds or {}
+    return DataFile(
+        file.file_path,
+        file.record_count,
+        file.file_size_in_bytes,
+        time_bound(lower.get(field_id)),
+        time_bound(upper.get(field_id)),
+        (file.null_value_counts or {}).get(field_id),
+        tuple((lower.get(one), upper.get(one)) for one in others),
+    )

@@ -1,4 +1,4 @@
-"""Kafka partitions in Arrow batches: which records are in given offsets, and in their order."""
+"""The records of a step, in the order of the plan."""
 
 from __future__ import annotations
 
@@ -9,17 +9,48 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.columns import offsets_of, partitions_of, topics_of
+from backfill.read.batch_columns import offsets_of, partitions_of, topics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from backfill.units import OffsetRange
+    from backfill.plan.steps import Step
+    from backfill.plan.units import OffsetRange, Unit
+    from backfill.read.source import LakeSource
+    from backfill.read.table_reader import FilteredRows
+
+
+def read_step(
+    step: Step, sources: Mapping[str, LakeSource]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the records of a step, each batch with the name of its table."""
+    if not step.ranges:
+        for unit in step.units:
+            for batch in sources[unit.source].rows(unit):
+                yield unit.source, batch
+        return
+    for name in dict.fromkeys(unit.source for unit in step.units):
+        units = [unit for unit in step.units if unit.source == name]
+        ranges = [one for one in step.ranges if one.source == name]
+        for batch in read_in_order(sources[name], units, ranges):
+            yield name, batch
+
+
+def read_in_order(
+    source: LakeSource,
+    units: Sequence[Unit],
+    ranges: Sequence[OffsetRange],
+    filtered: FilteredRows | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield those offsets' records in their order; a step's are held in memory for it."""
+    offsets = OffsetFilter(ranges)
+    yield from in_order([batch for unit in units for batch in source.rows(unit, offsets, filtered)])
+
 
 BATCH_ROWS = 65_536
 
 
-class LaneFilter:
+class OffsetFilter:
     """Tells which records of one table lie in any of the ranges."""
 
     def __init__(self, ranges: Iterable[OffsetRange]) -> None:

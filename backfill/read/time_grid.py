@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.columns import offsets_of, partitions_of, times_of, topics_of
-from backfill.cutting import Cell, Grid
-from backfill.event_spans import NO_EVENTS, EventColumns, both_spans
-from backfill.strict import Stretch
+from backfill.plan.cutting import Cell, Grid
+from backfill.plan.strict import Stretch
+from backfill.plan.units import NO_EVENTS, EventColumns, both_spans
+from backfill.read.batch_columns import offsets_of, partitions_of, times_of, topics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from backfill.event_spans import Spans
-    from backfill.units import RowGroup, Unit
+    from backfill.plan.units import RowGroup, Spans, Unit
 
 NO_COLUMNS = EventColumns()
 LEAST, MOST = 2**63, -(2**63)

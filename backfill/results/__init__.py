@@ -1,5 +1,5 @@
-"""What came of a replay: held against the live result, and published.
+"""What came of a run: held against the live result, listed, or ended for good.
 
-Reads: two tables of results, or what a replay has staged. Writes: the application's own table.
-Promises: every difference has its name, its key and an example; a table changes in one commit.
+Reads: two tables of results, the states of runs. Writes: reports; removes what a run has left.
+Promises: every difference has its name, its key and an example.
 """

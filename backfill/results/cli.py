@@ -7,52 +7,54 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from headrace.cli.command import FAILED, log_option, output_option, workspace_option
+from headrace.cli.command import FAILED, file_option, log_option, output_option, workspace_option
 
 if TYPE_CHECKING:
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 
 @click.command()
-@click.option("--left", required=True, metavar="TABLE", help="The result to go by: the live one.")
-@click.option("--right", required=True, metavar="TABLE", help="The result to judge: the replay's.")
 @click.option(
-    "--key", required=True, metavar="A,B", help="The columns that name a row of the result."
+    "--left", required=True, metavar="TABLE", help="The reference table: the live result."
 )
-@click.option("--ignore", default="", metavar="A,B", help="Columns that need not be the same.")
+@click.option(
+    "--right", required=True, metavar="TABLE", help="The table to check: the result of the replay."
+)
+@click.option("--key", required=True, metavar="A,B", help="The columns that identify a row.")
+@click.option("--ignore", default="", metavar="A,B", help="Columns that may differ.")
 @click.option(
     "--min-match",
     default="100",
     show_default=True,
     metavar="PERCENT",
-    help="Exit with 1 where less than this matches.",
+    help="The exit code is 1 if less than this matches.",
 )
+@click.option("--time", "time_column", metavar="COLUMN", help="The column with the time of a row.")
 @click.option(
-    "--time", "time_column", metavar="COLUMN", help="The column that says when a row belongs."
+    "--start-ts", "start", metavar="TIME", help="With --time: only rows from this time on."
 )
-@click.option("--start-ts", "start", metavar="TIME", help="With --time: rows from here on.")
-@click.option("--end-ts", "end", metavar="TIME", help="With --time: rows up to here, not included.")
+@click.option("--end-ts", "end", metavar="TIME", help="With --time: only rows before this time.")
 @click.option(
     "-c",
     "--config",
     "app_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="With a period: the application (kind: app) whose results these are. Its sources tell"
-    " which records came later than its watermark allows; a mismatch near one is called late.",
+    help="With a period: the application (kind: app) of these results. Its sources show which"
+    " records came later than its watermark allows. A mismatch near such a record is called late.",
 )
 @click.option(
     "--boundary",
     default="1h",
     show_default=True,
     metavar="DURATION",
-    help="With a period: how near is near, to one of its ends or to a late record.",
+    help="With a period: the distance from its start, its end or a late record that counts as near.",
 )
 @click.option(
     "--examples",
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="How many mismatches of each kind are shown.",
+    help="How many mismatches of each kind to show.",
 )
 @output_option
 @workspace_option
@@ -73,65 +75,68 @@ def compare(  # noqa: PLR0917 - click passes them by name
     as_json: bool,
     workspace_dir: Path | None,
 ) -> int:
-    r"""Compare two tables of results by key: how much matches, and what the rest is.
+    r"""Compare two tables by key: what percentage matches, and of which kind the mismatches are.
 
-    Rows of one key are compared as a set, whatever their order. Each mismatch is counted once:
-    **missing** (only the left table has the key), **extra** (only the right one),
-    **differing** (other values), **repeated** (the key is there more often on one side) and,
-    with a period, **boundary** (within --boundary of its start or end, whatever else it is) and,
-    with -c, **late** (within --boundary of a record that the live watermark was past).
+    Rows with the same key are compared as a set; their order does not matter. Each mismatch counts
+    once: **missing** (only the left table has the key), **extra** (only the right table has it),
+    **differing** (other values), **repeated** (one table has the key more often). With a period,
+    **boundary** is any mismatch within --boundary of its start or end. With -c, **late** is a
+    mismatch within --boundary of a record that came after the live watermark had passed it.
 
         backfill compare --left lake.playback.sessions \
             --right lake.playback.sessions__again --key user_id,started \
             --time started --start-ts 2026-03-01 --end-ts 2026-03-02 \
             --ignore written_at --min-match 99.9
 
-    The exit code is 1 where less matches than --min-match, or where both tables hold nothing.
+    The exit code is 1 if less than --min-match matches, or if neither table has rows.
     """
-    from backfill.results.compare import Wish
-    from backfill.results.compared import compared_tables, percent_of, period_of
+    from backfill.results.compare import CompareOptions, compare_tables
+    from backfill.run.options import parse_compared_period, parse_percent
     from headrace.config.load import load_workspace
-    from headrace.log import configure_logging
 
-    configure_logging()
-    least = percent_of(min_match)
-    period, boundary_us = period_of(time_column, start, end, boundary)
-    wish = Wish(_names(key), _names(ignore), time_column, period, boundary_us, examples)
-    found = compared_tables(load_workspace(workspace_dir), left, right, wish, app_path)
+    least = parse_percent(min_match)
+    period, boundary_us = parse_compared_period(time_column, start, end, boundary)
+    options = CompareOptions(
+        _names(key), _names(ignore), time_column, period, boundary_us, examples
+    )
+    found = compare_tables(load_workspace(workspace_dir), left, right, options, app_path)
     click.echo(found.to_json(least) if as_json else found.to_text(least))
     return 0 if found.is_at_least(least) else FAILED
 
 
 @click.command()
+@file_option("application's file (kind: app). Its sink is an Iceberg table with a time_column")
 @click.option(
-    "-c",
-    "--config",
-    "app_path",
+    "--start-ts",
+    "start",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The application's file (kind: app), its sink an Iceberg table with a time_column.",
+    metavar="TIME",
+    help="The start of a period that went well.",
 )
-@click.option("--start-ts", "start", required=True, metavar="TIME", help="A period that went well.")
-@click.option("--end-ts", "end", required=True, metavar="TIME", help="Up to here, not included.")
-@click.option("--warmup", metavar="DURATION", help="Read so much before the start as well.")
-@click.option("--cooldown", metavar="DURATION", help="Read so much after the end as well.")
+@click.option("--end-ts", "end", required=True, metavar="TIME", help="Its end, not included.")
+@click.option("--warmup", metavar="DURATION", help="Also read this much before the start.")
+@click.option("--cooldown", metavar="DURATION", help="Also read this much after the end.")
 @click.option(
     "--thresholds",
     default="1min,5min,15min,1h",
     show_default=True,
     metavar="A,B",
-    help="What to try as --max-misalignment.",
+    help="The thresholds to try (--max-misalignment of backfill replay).",
 )
 @click.option("--key", required=True, metavar="A,B", help="As in backfill compare.")
 @click.option("--ignore", default="", metavar="A,B", help="As in backfill compare.")
 @click.option(
-    "--min-match", default="100", show_default=True, metavar="PERCENT", help="What safe means."
+    "--min-match",
+    default="100",
+    show_default=True,
+    metavar="PERCENT",
+    help="A safe threshold matches at least this.",
 )
 @output_option
 @workspace_option
 @log_option
 def sweep(  # noqa: PLR0917 - click passes them by name
-    app_path: Path,
+    path: Path,
     start: str,
     end: str,
     warmup: str | None,
@@ -144,33 +149,28 @@ def sweep(  # noqa: PLR0917 - click passes them by name
     as_json: bool,
     workspace_dir: Path | None,
 ) -> int:
-    r"""Find the cheapest safe threshold: replay a period by each, and compare with the live result.
+    r"""Find the cheapest safe threshold: replay a period with each one and compare the results.
 
-    Take a period of an hour or two that went well. A threshold is safe where nothing was dropped
-    as late and enough matches; the cheapest is the one that took the least time. Small ones cut
-    files and make many steps, large ones make the application keep more in mind. Each replay goes
-    to a table of its own, which is removed again.
+    Choose a period of an hour or two that went well. A threshold is safe if no record was dropped
+    as late and the result matches the live one; the cheapest took the least time. A small threshold
+    cuts files and makes many steps; a large one makes the application keep more state. Each replay
+    writes to a separate table, which is removed afterwards.
 
         backfill sweep -c apps/rmi.yaml --key impression_id,play_id \
             --thresholds 1min,15min --warmup 75min --cooldown 2h \
             --start-ts 2026-03-01T10:00 --end-ts 2026-03-01T12:00
     """
-    from backfill.results.swept import swept
+    from backfill.results.sweep import cheapest, report_json, report_text, sweep_thresholds
+    from backfill.run.options import RequestOptions, parse_percent
     from headrace.config.load import load_workspace
-    from headrace.log import configure_logging
 
-    configure_logging()
-    report, is_safe = swept(
-        load_workspace(workspace_dir),
-        app_path,
-        (start, end),
-        (warmup, cooldown),
-        [_names(one) for one in (thresholds, key, ignore)],
-        min_match,
-        as_json=as_json,
+    least = parse_percent(min_match)
+    period = RequestOptions(app_path=path, start=start, end=end, warmup=warmup, cooldown=cooldown)
+    results = sweep_thresholds(
+        load_workspace(workspace_dir), period, _names(thresholds), _names(key), _names(ignore)
     )
-    click.echo(report)
-    return 0 if is_safe else FAILED
+    click.echo((report_json if as_json else report_text)(results, least))
+    return 0 if cheapest(results, least) is not None else FAILED
 
 
 @click.command()
@@ -179,11 +179,12 @@ def sweep(  # noqa: PLR0917 - click passes them by name
 @workspace_option
 @log_option
 def publish(run_id: str, *, as_json: bool, workspace_dir: Path | None) -> None:
-    r"""Bring what a replay has staged into the application's own table, in one commit.
+    r"""Put the staged result of a replay into the application's table, in one commit.
 
-    By the sink's mode: **append** adds the rows, **upsert** merges them by key, **replace** puts
-    them in the place of all rows whose time lies in the replay's period. A live job may go on
-    writing to the table. The staging table is removed; killed at any point, it can be done again.
+    The mode of the sink decides how: **append** adds the rows, **upsert** merges them by key,
+    **replace** replaces all rows whose time lies in the replay's period. A live job may write to
+    the table at the same time. The staging table is removed. If the command is killed at any point,
+    run it again.
 
         backfill replay -c apps/sessions.yaml --stage --run-id again \
             --start-ts 2026-03-01 --end-ts 2026-03-02 --warmup 2h --cooldown 2h
@@ -193,12 +194,10 @@ def publish(run_id: str, *, as_json: bool, workspace_dir: Path | None) -> None:
     """
     import json
 
-    from backfill.results.published import published
+    from backfill.apps.publish import publish_run
     from headrace.config.load import load_workspace
-    from headrace.log import configure_logging
 
-    configure_logging()
-    table, rows = published(load_workspace(workspace_dir), run_id)
+    table, rows = publish_run(load_workspace(workspace_dir), run_id)
     if as_json:
         click.echo(json.dumps({"run_id": run_id, "table": table, "rows": rows}, indent=2))
     else:
@@ -207,7 +206,7 @@ def publish(run_id: str, *, as_json: bool, workspace_dir: Path | None) -> None:
 
 def say_staged(workspace: Workspace, run_id: str) -> None:
     """Say on stderr where a run's result waits, and what brings it into the table."""
-    from backfill.request import state_of
+    from backfill.run.request import state_of
 
     record = state_of(workspace, run_id).record()
     if record is None or record.staged is None or record.publish:

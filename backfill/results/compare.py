@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.storagelevel import StorageLevel
 
-from backfill.results.comparison import Comparison, Example, Kind, Side
-from backfill.results.late import explained_by
-from headrace.config.problems import did_you_mean
+from backfill.results.comparison import Comparison, Example, MismatchKind, Side
+from backfill.results.late import explained_by, late_records
+from headrace.application.emitted import JSON_OPTIONS
+from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
-from headrace.formats.encode import JSON_OPTIONS
+from headrace.iceberg.catalog import load_table
+from headrace.iceberg.spark_catalog import spark_name
+from headrace.problems import did_you_mean
+from headrace.spark import session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import Column, DataFrame
 
-    from backfill.period import Period
+    from backfill.plan.period import Period
+    from headrace.config.workspace.workspace import Workspace
 
 # No table has a column of this name.
 THERE = "__there__"
@@ -27,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CompareOptions:
     """What is compared by which key, and what the cause of a mismatch can be told from.
 
     With a period, rows whose `time_column` lies outside of it are left out, and a mismatch within
@@ -44,12 +51,37 @@ class Wish:
     late: DataFrame | None = None
 
 
-def compare(left: tuple[str, DataFrame], right: tuple[str, DataFrame], wish: Wish) -> Comparison:
+def compare_tables(
+    workspace: Workspace, left: str, right: str, options: CompareOptions, app_path: Path | None
+) -> Comparison:
+    """Compare two tables as they are now; with an application, by its late records as well."""
+    if app_path is not None and options.period is None:
+        raise UsageError("-c finds late records in a period", "--time, --start-ts and --end-ts")
+    app = None if app_path is None else load_app(app_path, workspace)
+    if not options.key:
+        raise UsageError(
+            "--key names no column", "give the columns that identify a row, separated by commas"
+        )
+    # Before a JVM starts: a name that is wrong is told in a second.
+    for name in (left, right):
+        load_table(workspace, name)
+    with session(workspace, "backfill-compare") as spark:
+        frames = [(name, spark.table(spark_name(name))) for name in (left, right)]
+        if app is not None and options.period is not None:
+            names = [one for one in options.key if one != options.time_column]
+            late = late_records(spark, app, options.period, names)
+            options = replace(options, late=late)
+        return compare(frames[0], frames[1], options)
+
+
+def compare(
+    left: tuple[str, DataFrame], right: tuple[str, DataFrame], options: CompareOptions
+) -> Comparison:
     """Hold the right table against the left one; both are read once."""
-    columns = _columns(left, right, wish)
-    log.info("comparing", left=left[0], right=right[0], key=list(wish.key))
+    columns = _columns(left, right, options)
+    log.info("comparing", left=left[0], right=right[0], key=list(options.key))
     sides = [
-        _tagged(_within(frame, wish), columns, wish.key, number)
+        _tagged(_within(frame, options), columns, options.key, number)
         for number, (_, frame) in enumerate((left, right))
     ]
     keys = _paired(sides[0].unionAll(sides[1])).persist(StorageLevel.MEMORY_AND_DISK)
@@ -57,61 +89,67 @@ def compare(left: tuple[str, DataFrame], right: tuple[str, DataFrame], wish: Wis
         counts = _counts(keys)
         if counts["n_left"] + counts["n_right"] == 0:
             raise Terminal(
-                f"neither {left[0]} nor {right[0]} has a row to compare",
-                "a period that holds nothing, or tables that were never written",
+                f"neither {left[0]} nor {right[0]} has rows to compare",
+                "check the period and the table names",
             )
-        named = _named(keys, wish)
+        named = _named(keys, options)
         return Comparison(
             left=Side(left[0], counts["n_left"], counts["repeated_left"]),
             right=Side(right[0], counts["n_right"], counts["repeated_right"]),
             matched=counts["matched"],
             mismatches=_mismatches(named),
-            differing_columns=_differing(named, columns, wish.key),
-            examples=tuple(_examples(named, wish.examples)),
+            differing_columns=_differing(named, columns, options.key),
+            examples=tuple(_examples(named, options.examples)),
         )
     finally:
         keys.unpersist()
 
 
 def _columns(
-    left: tuple[str, DataFrame], right: tuple[str, DataFrame], wish: Wish
+    left: tuple[str, DataFrame], right: tuple[str, DataFrame], options: CompareOptions
 ) -> dict[str, str]:
     """Return the compared columns and their types; refuse what cannot be compared."""
     have = {
         name: {one.name: one.dataType.simpleString() for one in frame.schema.fields}
         for name, frame in (left, right)
     }
-    asked = [*wish.key, *wish.ignored, *([wish.time_column] if wish.time_column else [])]
+    asked = [
+        *options.key,
+        *options.ignored,
+        *([options.time_column] if options.time_column else []),
+    ]
     for table, columns in have.items():
         for column in asked:
-            if column not in columns and column not in wish.ignored:
+            if column not in columns and column not in options.ignored:
                 raise UsageError(
                     f"table {table} has no column {column}", did_you_mean(column, list(columns))
                 )
     known = {name for columns in have.values() for name in columns}
-    for column in wish.ignored:
+    for column in options.ignored:
         if column not in known:
             raise UsageError(
                 f"--ignore {column}: neither table has it", did_you_mean(column, sorted(known))
             )
     of_left, of_right = have[left[0]], have[right[0]]
-    compared = sorted(known - set(wish.ignored))
+    compared = sorted(known - set(options.ignored))
     problems = [
-        f"{name} is {of_left.get(name, 'not there')} in {left[0]} and"
-        f" {of_right.get(name, 'not there')} in {right[0]}"
+        (
+            f"{name} is {of_left.get(name, 'missing')} in {left[0]}"
+            f" and {of_right.get(name, 'missing')} in {right[0]}"
+        )
         for name in compared
         if of_left.get(name) != of_right.get(name)
     ]
     if problems:
-        raise Terminal(f"the tables do not compare: {'; '.join(problems)}", "--ignore a column")
+        raise Terminal(f"the tables cannot be compared: {'; '.join(problems)}", "--ignore a column")
     return {name: of_left[name] for name in compared}
 
 
-def _within(frame: DataFrame, wish: Wish) -> DataFrame:
-    if wish.time_column is None or wish.period is None:
+def _within(frame: DataFrame, options: CompareOptions) -> DataFrame:
+    if options.time_column is None or options.period is None:
         return frame
-    time_us = F.unix_micros(F.col(f"`{wish.time_column}`").cast("timestamp"))
-    start, end = wish.period.start_us, wish.period.end_us_exclusive
+    time_us = F.unix_micros(F.col(f"`{options.time_column}`").cast("timestamp"))
+    start, end = options.period.start_us, options.period.end_us_exclusive
     return frame.where((time_us >= start) & (time_us < end))
 
 
@@ -140,53 +178,57 @@ def _paired(tagged: DataFrame) -> DataFrame:
     )
 
 
-def _named(keys: DataFrame, wish: Wish) -> DataFrame:
+def _named(keys: DataFrame, options: CompareOptions) -> DataFrame:
     """Return the keys that do not match: rows in pairs, rows without a partner, and the cause."""
-    mismatches = keys.where("n_left + n_right > matched * 2").withColumn("cause", _cause(wish))
-    if wish.late is not None and wish.time_column is not None:
-        mismatches = _with_late(mismatches, wish, wish.late, _time_us(wish.time_column, wish))
+    mismatches = keys.where("n_left + n_right > matched * 2").withColumn("cause", _cause(options))
+    if options.late is not None and options.time_column is not None:
+        mismatches = _with_late(
+            mismatches, options, options.late, _time_us(options.time_column, options)
+        )
     single = [F.col(name) - F.col("matched") for name in ("n_left", "n_right")]
     rest = (
-        F.when(F.col("n_right") == 0, Kind.MISSING.value)
-        .when(F.col("n_left") == 0, Kind.EXTRA.value)
-        .otherwise(Kind.REPEATED.value)
+        F.when(F.col("n_right") == 0, MismatchKind.MISSING.value)
+        .when(F.col("n_left") == 0, MismatchKind.EXTRA.value)
+        .otherwise(MismatchKind.REPEATED.value)
     )
     return (
         mismatches.withColumn("pairs", F.least(*single))
         .withColumn("rest", F.abs(single[0] - single[1]))
         .withColumn("rest_kind", F.coalesce("cause", rest))
-        .withColumn("pair_kind", F.coalesce("cause", F.lit(Kind.DIFFERING.value)))
+        .withColumn("pair_kind", F.coalesce("cause", F.lit(MismatchKind.DIFFERING.value)))
     )
 
 
-def _with_late(mismatches: DataFrame, wish: Wish, late: DataFrame, time_us: Column) -> DataFrame:
-    shared = [name for name in wish.key if name in late.columns and name != wish.time_column]
+def _with_late(
+    mismatches: DataFrame, options: CompareOptions, late: DataFrame, time_us: Column
+) -> DataFrame:
+    shared = [name for name in options.key if name in late.columns and name != options.time_column]
     known = explained_by(
-        mismatches.where("cause IS NULL"), late, time_us, wish.boundary_us, shared
+        mismatches.where("cause IS NULL"), late, time_us, options.boundary_us, shared
     ).select(F.col("key").alias("late_key"))
     joined = mismatches.join(known, F.col("key").eqNullSafe(F.col("late_key")), "left")
-    is_late = F.when(F.col("late_key").isNotNull(), Kind.LATE.value)
+    is_late = F.when(F.col("late_key").isNotNull(), MismatchKind.LATE.value)
     return joined.withColumn("cause", F.coalesce("cause", is_late)).drop("late_key")
 
 
-def _time_us(column: str, wish: Wish) -> Column:
+def _time_us(column: str, options: CompareOptions) -> Column:
     """Return the time of a mismatch, from whichever side has a row."""
     time = (
         F.col(f"key.`{column}`")
-        if column in wish.key
+        if column in options.key
         else F.coalesce(*(F.col(f"{side}.`{column}`") for side in ("left", "right")))
     )
     return F.unix_micros(time.cast("timestamp"))
 
 
-def _cause(wish: Wish) -> Column:
+def _cause(options: CompareOptions) -> Column:
     """Return the cause of a mismatch where the time tells it, else null."""
-    if wish.time_column is None or wish.period is None:
+    if options.time_column is None or options.period is None:
         return F.lit(None).cast("string")
-    time_us = _time_us(wish.time_column, wish)
-    near_start = time_us < wish.period.start_us + wish.boundary_us
-    near_end = time_us >= wish.period.end_us_exclusive - wish.boundary_us
-    return F.when(near_start | near_end, Kind.BOUNDARY.value)
+    time_us = _time_us(options.time_column, options)
+    near_start = time_us < options.period.start_us + options.boundary_us
+    near_end = time_us >= options.period.end_us_exclusive - options.boundary_us
+    return F.when(near_start | near_end, MismatchKind.BOUNDARY.value)
 
 
 def _counts(keys: DataFrame) -> dict[str, int]:
@@ -201,16 +243,16 @@ def _counts(keys: DataFrame) -> dict[str, int]:
     return {name: int(count) for name, count in summed.collect()[0].asDict().items()}
 
 
-def _mismatches(named: DataFrame) -> dict[Kind, int]:
+def _mismatches(named: DataFrame) -> dict[MismatchKind, int]:
     counts = [
         F.sum(
             F.when(F.col("pair_kind") == kind.value, F.col("pairs")).otherwise(0)
             + F.when(F.col("rest_kind") == kind.value, F.col("rest")).otherwise(0)
         ).alias(kind.value)
-        for kind in Kind
+        for kind in MismatchKind
     ]
     row = named.agg(*counts).collect()[0]
-    return {kind: int(row[kind.value]) for kind in Kind if row[kind.value]}
+    return {kind: int(row[kind.value]) for kind in MismatchKind if row[kind.value]}
 
 
 def _differing(named: DataFrame, columns: dict[str, str], key: tuple[str, ...]) -> dict[str, int]:
@@ -243,7 +285,7 @@ def _examples(named: DataFrame, count: int) -> list[Example]:
         Example(
             one, _read(row["key_json"]) or {}, _read(row["left_json"]), _read(row["right_json"])
         )
-        for one in Kind
+        for one in MismatchKind
         for row in shown.where(F.col("kind") == one.value).orderBy("key").limit(count).collect()
     ]
 

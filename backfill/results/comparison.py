@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PERCENT_DIGITS = 4
 
 
-class Kind(StrEnum):
+class MismatchKind(StrEnum):
     """What a mismatch is. One that has a known cause is named by it, whatever else it is."""
 
     MISSING = "missing"
@@ -25,12 +25,12 @@ class Kind(StrEnum):
 
 
 MEANING = {
-    Kind.MISSING: "the left table has the key, the right one has not",
-    Kind.EXTRA: "the right table has the key, the left one has not",
-    Kind.DIFFERING: "the same key, other values",
-    Kind.REPEATED: "both have the key, one of them more often",
-    Kind.BOUNDARY: "near the start or the end of the period",
-    Kind.LATE: "records came there later than the live watermark allows",
+    MismatchKind.MISSING: "the left table has the key, the right table does not",
+    MismatchKind.EXTRA: "the right table has the key, the left table does not",
+    MismatchKind.DIFFERING: "the same key, other values",
+    MismatchKind.REPEATED: "both tables have the key, one of them more often",
+    MismatchKind.BOUNDARY: "near the start or the end of the period",
+    MismatchKind.LATE: "records came there later than the live watermark allows",
 }
 
 
@@ -47,7 +47,7 @@ class Side:
 class Example:
     """One mismatch: the key, and the row that stands without a partner on either side."""
 
-    kind: Kind
+    kind: MismatchKind
     key: Mapping[str, Any]
     left: Mapping[str, Any] | None
     right: Mapping[str, Any] | None
@@ -60,7 +60,7 @@ class Comparison:
     left: Side
     right: Side
     matched: int
-    mismatches: Mapping[Kind, int]
+    mismatches: Mapping[MismatchKind, int]
     differing_columns: Mapping[str, int]
     examples: tuple[Example, ...]
 
@@ -77,7 +77,7 @@ class Comparison:
     @property
     def match_percent_inside(self) -> float:
         """How many in a hundred match, what is near the period's ends left out."""
-        inside = self.counted - self.mismatches.get(Kind.BOUNDARY, 0)
+        inside = self.counted - self.mismatches.get(MismatchKind.BOUNDARY, 0)
         return 100 * self.matched / inside if inside else 0.0
 
     def is_at_least(self, min_match_percent: float) -> bool:
@@ -92,7 +92,7 @@ class Comparison:
             "min_match_percent": min_match_percent,
             "passed": self.is_at_least(min_match_percent),
             "matched": self.matched,
-            "mismatches": {kind.value: self.mismatches.get(kind, 0) for kind in Kind},
+            "mismatches": {kind.value: self.mismatches.get(kind, 0) for kind in MismatchKind},
             "differing_columns": dict(self.differing_columns),
             "left": asdict(self.left),
             "right": asdict(self.right),
@@ -109,18 +109,18 @@ class Comparison:
         ]
         lines += [
             f"  {kind.value:<9} {self.mismatches[kind]:>9,}  {MEANING[kind]}"
-            for kind in Kind
+            for kind in MismatchKind
             if self.mismatches.get(kind)
         ]
         if self.differing_columns:
             often = sorted(self.differing_columns.items(), key=lambda item: (-item[1], item[0]))
             lines.append(f"  columns that differ: {', '.join(f'{c} {n:,}' for c, n in often)}")
-        if self.mismatches.get(Kind.BOUNDARY, 0):
+        if self.mismatches.get(MismatchKind.BOUNDARY, 0):
             inside = shown_percent(self.match_percent_inside)
-            lines.append(f"  away from the period's ends {inside} match")
+            lines.append(f"  without the rows near the period's ends, {inside} match")
         lines += [line for example in self.examples for line in _example(example)]
         if not self.is_at_least(min_match_percent):
-            lines.append(f"below the {min_match_percent:g} % asked for")
+            lines.append(f"less than the required {min_match_percent:g} %")
         return "\n".join(lines)
 
 

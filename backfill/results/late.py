@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from backfill.results.reach import MICROSECOND
 from headrace.application.select import of_the_past
 from headrace.contract import INGESTION_TS
-from headrace.iceberg.spark_names import quoted, spark_name
+from headrace.iceberg.spark_catalog import quoted, spark_name
+from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from backfill.period import Period
+    from backfill.plan.period import Period
     from headrace.config.load import LoadedApp
 
 # A watermark moves between batches: what came within a minute is taken for one batch.
@@ -47,7 +47,8 @@ def late_records(
         table = spark.table(spark_name(source.identifier))
         if not set(key) & set(table.columns):
             log.warning(
-                "late records of this table cannot be told apart by the key: they explain nothing",
+                "the columns of the key are not in this table, so its late records explain no "
+                "mismatch",
                 table=source.identifier,
                 key=",".join(key),
             )

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from backfill import tags
-from backfill.jsonl import JsonlFolder
-from backfill.query_log import committed
-from backfill.request import state_of
-from backfill.state import RunState
+from backfill.run import tags
+from backfill.run.request import state_of
+from backfill.run.state import RunState
+from backfill.tables.jsonl import JsonlFolder
+from headrace import state_files
 from headrace.errors import UsageError
-from headrace.iceberg.result_tables import drop_table
-from headrace.locks import AlreadyHeld, hold
+from headrace.iceberg.replace import drop_branch
+from headrace.iceberg.tables import drop_table
+from headrace.locks import AlreadyRunning, hold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from backfill.state import RunRecord
-    from headrace.config.workspace import Workspace
+    from backfill.run.state import RunRecord
+    from headrace.config.workspace.workspace import Workspace
 
-Stage = Literal["running", "stopped", "complete"]
+RunStage = Literal["running", "stopped", "complete"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RunStatus:
     """A run, in a line."""
 
     run_id: str
-    stage: Stage
+    stage: RunStage
     steps_done: int
     steps: int
     rows_planned: int
@@ -43,7 +43,7 @@ class RunStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class CancelledRun:
     """What ending a run took away."""
 
     run_id: str
@@ -54,7 +54,7 @@ class Cancelled:
 def runs_of(workspace: Workspace) -> list[RunStatus]:
     """Return all runs, the newest first."""
     folder = workspace.state_dir / "backfill"
-    states = [RunState(one) for one in folder.glob("*") if one.is_dir()]
+    states = [RunState(one) for one in folder.glob("[!.]*") if one.is_dir()]
     found = [
         _status(state, record)
         for state in states
@@ -73,7 +73,7 @@ def status_of(workspace: Workspace, run_id: str) -> RunStatus:
     return _status(state, record)
 
 
-def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancelled:
+def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> CancelledRun:
     """End a run for good: its tags, its plan and position and, if asked, its output."""
     state = state_of(workspace, run_id)
     record = state.record()
@@ -82,19 +82,22 @@ def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancell
     kind, _, place = record.to.partition(":")
     if delete_output and record.staged is None and (kind != "jsonl" or record.app is not None):
         raise UsageError(
-            f"what {run_id} has written to {record.to} cannot be told from the rest there",
-            "clean it up by hand; without --delete-output the run is cancelled",
+            f"headrace cannot tell the rows of {run_id} from other rows in {record.to}",
+            "remove them by hand; without --delete-output the run can be cancelled",
         )
     # An open lock file survives the removal of its folder.
-    with hold(state.lock, f"replay {run_id}", "stop it first: Ctrl-C, or SIGTERM to its process"):
+    with hold(state.lock, f"replay {run_id}", "stop it first with Ctrl-C or SIGTERM"):
         removed = tags.release_all(workspace, state, run_id)
         if delete_output and record.staged is not None:
             place = record.staged
             drop_table(workspace, place)
         elif delete_output:
             JsonlFolder(Path(place), resume=True).remove()
-        shutil.rmtree(state.folder)
-    return Cancelled(run_id, tuple(removed), place if delete_output else None)
+        if (record.sink or {}).get("mode") == "replace":
+            # A publication that was killed has left it.
+            drop_branch(workspace, record.to.partition(":")[2], run_id)
+        state_files.remove_folder(state.folder)
+    return CancelledRun(run_id, tuple(removed), place if delete_output else None)
 
 
 def as_json(runs: Sequence[RunStatus]) -> str:
@@ -116,12 +119,12 @@ def as_text(run: RunStatus) -> str:
     if run.staged is not None:
         lines.append(f"  staged in {run.staged} until backfill publish {run.run_id}")
     if run.stage == "stopped":
-        lines.append(f"  go on: backfill replay --resume --run-id {run.run_id}")
+        lines.append(f"  continue: backfill replay --resume --run-id {run.run_id}")
     return "\n".join(lines)
 
 
 def _status(state: RunState, record: RunRecord) -> RunStatus:
-    done = state.position().steps_done if record.app is None else committed(state.checkpoint).steps
+    done = state.position().steps_done if record.app is None else state.committed()[0]
     return RunStatus(
         state.run_id,
         _stage(state),
@@ -132,17 +135,17 @@ def _status(state: RunState, record: RunRecord) -> RunStatus:
         record.tables,
         record.app,
         record.to,
-        None if record.publish else record.staged,
+        None if record.publish or record.published is not None else record.staged,
     )
 
 
-def _stage(state: RunState) -> Stage:
+def _stage(state: RunState) -> RunStage:
     if state.certificate.exists():
         return "complete"
     try:
         with hold(state.lock, state.run_id, ""):
             return "stopped"
-    except AlreadyHeld:
+    except AlreadyRunning:
         return "running"
 
 

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import json
-import shutil
+import re
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from backfill.plan_report import duration
+from backfill.plan.period import duration
 from backfill.results.comparison import shown_percent
+from backfill.results.runs import cancel
+from backfill.run.options import RequestOptions, parse_duration_option, parse_request
+from backfill.run.request import new_run_id, state_of
+from headrace import state_files
+from headrace.config.app.sinks import IcebergSink
+from headrace.errors import UsageError
+from headrace.iceberg.catalog import load_table
+from headrace.iceberg.spark_catalog import spark_name
+from headrace.locks import hold
+from headrace.signals import Drain
+from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
 
-    from backfill.request import Request
-    from backfill.results.compare import Wish
+    from backfill.results.compare import CompareOptions
+    from backfill.run.request import ReplayRequest
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
-    from headrace.signals import Drain
+    from headrace.config.workspace.workspace import Workspace
 
-PREFIX = "sweep"
+
+PREFIX: Final = "sweep"
+OWN: Final = re.compile(rf"{PREFIX}-\d{{8}}-\d{{6}}-\d{{6}}")
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class SweepResult:
     """One threshold: what it cost, and how much of its result matches."""
 
     threshold_us: int
@@ -45,13 +57,13 @@ class Tried:
         return self.dropped_late == 0 and self.match_percent >= min_match_percent
 
 
-def cheapest(tried: Sequence[Tried], min_match_percent: float) -> Tried | None:
+def cheapest(results: Sequence[SweepResult], min_match_percent: float) -> SweepResult | None:
     """Return the safe one that took the least time; of two equals the smaller threshold."""
-    safe = [one for one in tried if one.is_safe(min_match_percent)]
+    safe = [one for one in results if one.is_safe(min_match_percent)]
     return min(safe, key=lambda one: (one.took_s, one.threshold_us), default=None)
 
 
-def as_text(tried: Sequence[Tried], min_match_percent: float) -> str:
+def report_text(results: Sequence[SweepResult], min_match_percent: float) -> str:
     """Write the table for a person."""
     lines = [
         (
@@ -59,8 +71,8 @@ def as_text(tried: Sequence[Tried], min_match_percent: float) -> str:
             f" {'widest step':>12} {'took':>9}"
         )
     ]
-    best = cheapest(tried, min_match_percent)
-    for one in tried:
+    best = cheapest(results, min_match_percent)
+    for one in results:
         mark = "  ← cheapest safe" if one is best else ""
         lines.append(
             f"{duration(one.threshold_us):>10} {shown_percent(one.match_percent):>11}"
@@ -68,34 +80,39 @@ def as_text(tried: Sequence[Tried], min_match_percent: float) -> str:
             f" {duration(one.state_window_us):>12} {one.took_s:>7,.1f} s{mark}"
         )
     if best is None:
-        lines.append(f"none of them is safe: {min_match_percent:g} % were asked for")
+        lines.append(f"none of them is safe: {min_match_percent:g} % are required")
     return "\n".join(lines)
 
 
-def as_json(tried: Sequence[Tried], min_match_percent: float) -> str:
+def report_json(results: Sequence[SweepResult], min_match_percent: float) -> str:
     """Write the table for a machine."""
-    best = cheapest(tried, min_match_percent)
-    rows = [asdict(one) | {"safe": one.is_safe(min_match_percent)} for one in tried]
+    best = cheapest(results, min_match_percent)
+    rows = [asdict(one) | {"safe": one.is_safe(min_match_percent)} for one in results]
     whole = {"tried": rows, "cheapest_safe_us": None if best is None else best.threshold_us}
     return json.dumps(whole, indent=2)
 
 
+def new_try() -> str:
+    """Name a try by the time at which it begins."""
+    return new_run_id().replace("replay", PREFIX)
+
+
 def forget(workspace: Workspace, run_id: str) -> None:
     """Remove all that a try has left: tags of its tables, its staging table, its state."""
-    from backfill.request import state_of  # noqa: PLC0415 - a help text needs no Spark
-    from backfill.runs import cancel  # noqa: PLC0415 - as above
-
     state = state_of(workspace, run_id)
     if state.record() is not None:
         cancel(workspace, run_id, delete_output=True)
     # One that ended before it had a record has nothing outside of its folder.
-    shutil.rmtree(state.folder, ignore_errors=True)
+    state_files.remove_folder(state.folder)
 
 
 def forget_killed(workspace: Workspace) -> None:
     """Remove what sweeps have left that were killed; nobody sweeps meanwhile."""
     for folder in sorted((workspace.state_dir / "backfill").glob(f"{PREFIX}-*")):
-        log.info("removing what a killed sweep has left", run=folder.name)
+        if OWN.fullmatch(folder.name) is None:
+            # A replay that its user has called so.
+            continue
+        log.info("removing the files of a sweep that was killed", run=folder.name)
         forget(workspace, folder.name)
 
 
@@ -105,30 +122,27 @@ class Sweep:
 
     app: LoadedApp
     workspace: Workspace
-    request: Request
+    request: ReplayRequest
     live: str
-    wish: Wish
+    options: CompareOptions
 
-    def attempt(self, spark: SparkSession, drain: Drain, threshold_us: int) -> Tried | None:
+    def attempt(self, spark: SparkSession, drain: Drain, threshold_us: int) -> SweepResult | None:
         """Replay into a staging table, compare it, and leave nothing behind.
 
         None where it was asked to end before the replay was through.
         """
-        from backfill.request import new_run_id  # noqa: PLC0415 - a help text needs no Spark
-
-        run_id = new_run_id().replace("replay", PREFIX)
+        run_id = new_try()
         try:
-            return self._tried(spark, drain, threshold_us, run_id)
+            return self._attempt(spark, drain, threshold_us, run_id)
         finally:
             forget(self.workspace, run_id)
 
-    def _tried(
+    def _attempt(
         self, spark: SparkSession, drain: Drain, threshold_us: int, run_id: str
-    ) -> Tried | None:
-        from backfill.app_replay import AppRun, replay_app  # noqa: PLC0415 - as above
-        from backfill.request import state_of  # noqa: PLC0415 - as above
-        from backfill.results.compare import compare  # noqa: PLC0415 - as above
-        from headrace.iceberg.spark_names import spark_name  # noqa: PLC0415 - as above
+    ) -> SweepResult | None:
+        # Spark is loaded when needed.
+        from backfill.apps.replay import AppRun, replay_app  # noqa: PLC0415
+        from backfill.results.compare import compare  # noqa: PLC0415
 
         request = replace(self.request, threshold_us=threshold_us, stage=True)
         log.info("trying", threshold=duration(threshold_us), run=run_id)
@@ -138,14 +152,13 @@ class Sweep:
         if not certificate.complete:
             return None
         state = state_of(self.workspace, run_id)
-        plan, record = state.plan(), state.record()
-        staged = "" if record is None or record.staged is None else record.staged
+        plan, staged = state.plan(), state.require_record().staged or ""
         for name in (self.live, staged):
             # The session may know a table as it was before.
             spark.catalog.refreshTable(spark_name(name))
         frames = [(name, spark.table(spark_name(name))) for name in (self.live, staged)]
-        found = compare(frames[0], frames[1], self.wish)
-        return Tried(
+        found = compare(frames[0], frames[1], self.options)
+        return SweepResult(
             threshold_us,
             round(took_s, 1),
             certificate.steps,
@@ -154,3 +167,47 @@ class Sweep:
             certificate.dropped_late,
             found.match_percent,
         )
+
+
+def sweep_thresholds(
+    workspace: Workspace,
+    period: RequestOptions,
+    thresholds: Sequence[str],
+    key: tuple[str, ...],
+    ignored: tuple[str, ...],
+) -> list[SweepResult]:
+    """Try each threshold over a period of an application, until asked to drain."""
+    tries = [parse_duration_option("--thresholds", one) // MICROSECOND for one in thresholds]
+    app, request = parse_request(period, workspace)
+    if app is None or not tries or not key:
+        raise UsageError("a sweep needs thresholds and a key", "--thresholds A,B --key A,B")
+    sink = app.config.sink
+    if not isinstance(sink, IcebergSink) or sink.time_column is None:
+        raise UsageError(
+            f"{app.config.name} cannot be swept",
+            "its sink must be a table with a time_column, to compare with",
+        )
+    load_table(workspace, sink.identifier)
+    from backfill.results.compare import CompareOptions  # noqa: PLC0415 - Spark is loaded when needed
+    from headrace.spark import session  # noqa: PLC0415 - as above
+
+    compared = CompareOptions(key, ignored, sink.time_column, request.emitted, examples=0)
+    sweep = Sweep(app, workspace, request, sink.identifier, compared)
+    results: list[SweepResult] = []
+    lock = workspace.state_dir / "backfill" / "sweeping"
+    with (
+        hold(
+            lock,
+            "a sweep of this workspace",
+            "wait until it has ended: two sweeps would slow each other down",
+        ),
+        Drain() as drain,
+        session(workspace, "backfill-sweep") as spark,
+    ):
+        forget_killed(workspace)
+        for threshold_us in tries:
+            found = None if drain.requested else sweep.attempt(spark, drain, threshold_us)
+            if found is None:
+                break
+            results.append(found)
+    return results

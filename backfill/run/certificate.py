@@ -10,12 +10,14 @@ from headrace.application.late_rows import DroppedLate
 from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from backfill.app_used import AppUsed
-    from backfill.lookups.planned import PlannedLookup
+    from backfill.plan.lookups import PlannedLookup
+    from backfill.plan.plan import Plan
+    from backfill.run.fingerprint import AppFingerprint
 
 MOST_NAMED = 3
+US_PER_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class SourceCount:
 
 
 @dataclass(frozen=True, slots=True)
-class LookupUsed:
+class LookupStates:
     """One lookup in a replay: the states that it was joined with, in their order."""
 
     name: str
@@ -63,7 +65,7 @@ class LookupUsed:
     snapshots: tuple[int, ...]
 
     @classmethod
-    def of(cls, planned: Iterable[PlannedLookup]) -> tuple[LookupUsed, ...]:
+    def of(cls, planned: Iterable[PlannedLookup]) -> tuple[LookupStates, ...]:
         """Return what a plan joins with."""
         return tuple(cls(one.name, one.table, one.as_of, one.snapshots) for one in planned)
 
@@ -101,10 +103,10 @@ class Certificate:
     batches_unmeasured: int = 0
     time_column: str = INGESTION_TS
     ahead: int = 0
-    lookups: tuple[LookupUsed, ...] = ()
+    lookups: tuple[LookupStates, ...] = ()
     open_windows: Literal["left", "closed"] | None = None
     regions: tuple[str, ...] = ()
-    app: AppUsed | None = None
+    app: AppFingerprint | None = None
     dropped_late_is_exact: bool = True
 
     @property
@@ -143,7 +145,10 @@ class Certificate:
             found.append(f"{self._late} records were dropped as late")
         if self.complete:
             found += [
-                f"{source.name} gave {source.rows_read:,} rows, and by the plan it has {_span(source)}"
+                (
+                    f"{source.name} delivered {source.rows_read:,} rows, but the plan says "
+                    f"{_span(source)}"
+                )
                 for source in self.sources
                 if not source.as_planned
             ]
@@ -151,31 +156,15 @@ class Certificate:
 
     def to_json(self) -> str:
         """Write the certificate for machines."""
-        whole = {
-            "rows": self.rows,
-            "steps": self.steps,
-            "threshold_ms": self.threshold_ms,
-            "max_disorder_ms": self.max_disorder_ms,
-            "dropped_late": self.dropped_late,
-            "dropped_late_is_exact": self.dropped_late_is_exact,
-            "complete": self.complete,
-            "order": self.order,
+        whole = {"rows": self.rows} | asdict(self)
+        whole |= {
             "bound_held": self.bound_held,
-            "offset_order_held": self.offset_order_held,
-            "batches_unmeasured": self.batches_unmeasured,
-            "ahead": self.ahead,
             "null_times": sum(source.null_times for source in self.sources),
             "beyond_complete": self.beyond_complete,
-            "period": self.period,
-            "regions": self.regions,
-            "app": None if self.app is None else asdict(self.app),
-            "time_column": self.time_column,
             "sources": [
                 asdict(source) | {"as_planned": source.as_planned} for source in self.sources
             ],
             "snapshots": {source.name: source.snapshot_id for source in self.sources},
-            "lookups": [asdict(lookup) for lookup in self.lookups],
-            "open_windows": self.open_windows,
             "differences": self.differences(),
         }
         return json.dumps(whole, indent=2) + "\n"
@@ -202,13 +191,44 @@ class Certificate:
             for source in self.sources
         ]
         lines += [
-            f"  {source.name} was complete up to {source.complete_up_to or 'no time yet'}, and the period"
-            " goes on beyond that"
+            (
+                f"  {source.name} was complete up to {source.complete_up_to or 'no time yet'}, but "
+                "the period ends later"
+            )
             for source in self.sources
             if source.beyond_complete
         ]
         lines += [f"  {lookup.to_text()}" for lookup in self.lookups]
         return "\n".join([*lines, *(f"  DIFFERS: {one}" for one in self.differences())])
+
+
+def source_counts(
+    plan: Plan,
+    rows: Mapping[str, int],
+    left_out: Mapping[str, int] | None = None,
+    unread: Collection[str] = (),
+) -> tuple[SourceCount, ...]:
+    """Put what came of each source beside what the plan says there is.
+
+    Of the unread ones nothing was to come; where rows of them did, they count as any.
+    """
+    return tuple(
+        SourceCount(
+            source.name,
+            source.snapshot_id,
+            source.files,
+            rows.get(source.name, 0),
+            source.rows - source.rows_partly,
+            source.rows,
+            (left_out or {}).get(source.name, 0),
+            source.null_times,
+            source.complete_up_to,
+            source.beyond_complete,
+            tuple(map(str, source.conditions)),
+            is_unread=source.name in unread and not rows.get(source.name, 0),
+        )
+        for source in plan.sources
+    )
 
 
 def _regions(regions: Sequence[str]) -> str:

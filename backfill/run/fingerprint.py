@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AppUsed:
+class AppFingerprint:
     """The application that was replayed, and the file that it was read from, to the byte.
 
     `parts` has a hash of each part of its settings that a replay goes by, as they are with all
@@ -36,7 +36,7 @@ class AppUsed:
     modules: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, app: LoadedApp, root: Path) -> AppUsed:
+    def of(cls, app: LoadedApp, root: Path) -> AppFingerprint:
         """Return what is run; of its modules those that this process has imported."""
         # The processes that plan a replay's batches read what was kept, and do without pydantic.
         from headrace.application.select import of_the_past  # noqa: PLC0415 - as said
@@ -62,7 +62,7 @@ class AppUsed:
             {name: _hash(file.read_bytes()) for name, file in modules_of(targets, places).items()},
         )
 
-    def changes(self, now: AppUsed) -> list[str]:
+    def changes(self, now: AppFingerprint) -> list[str]:
         """Name what is another now: parts of the file, and modules that both know."""
         parts = [name for name, sha256 in self.parts.items() if now.parts.get(name) != sha256]
         common = self.modules.keys() & now.modules.keys()
@@ -70,13 +70,14 @@ class AppUsed:
         return [*parts, *sorted(modules)]
 
 
-def refuse_changed(run_id: str, begun: AppUsed | None, now: AppUsed) -> None:
+def refuse_changed(run_id: str, begun: AppFingerprint | None, now: AppFingerprint) -> None:
     """Refuse to go on with a run by another application than it was begun with."""
     changes: Iterable[str] = () if begun is None else begun.changes(now)
     if found := ", ".join(changes):
         raise UsageError(
-            f"run {run_id} was begun with {now.name} as it was, and since then has changed: {found}",
-            "one result would be of two applications. Put that back as it was, or begin another run",
+            f"{now.name} has changed since run {run_id} was started: {found}",
+            "the result would come from two versions of the application. Restore the old version, "
+            "or start another run",
         )
 
 

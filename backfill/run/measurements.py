@@ -11,14 +11,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pyarrow.compute as pc
 
-from backfill.columns import arrivals_of, times_of
-from backfill.disorder import DisorderMeter
-from backfill.order_meter import OrderMeter
-from backfill.table_reader import LeftOut
+from backfill.read.batch_columns import (
+    arrivals_of,
+    offsets_of,
+    partitions_of,
+    span_of,
+    times_of,
+    topics_of,
+)
+from backfill.read.table_reader import FilteredRows
 from headrace import state_files
-from headrace.records.ahead import hold_back
+from headrace.application.ahead_of_time import hold_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,13 +32,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.records.ahead import Ahead
+    from headrace.application.ahead_of_time import Ahead
+
 
 FOLDER = "measured"
 
 
 @dataclass(slots=True)
-class TaskMeasure:
+class TaskMeasures:
     """What one task saw of one table in one step."""
 
     source: str
@@ -61,24 +68,20 @@ class TaskMeter:
     """Measures what passes through one task."""
 
     def __init__(self, source: str, time_column: str, *, offsets: bool) -> None:
-        self._measure = TaskMeasure(source)
+        self._measure = TaskMeasures(source)
         self._time_column = time_column
         self._order = OrderMeter() if offsets else None
-        self.left_out = LeftOut()
+        self.left_out = FilteredRows()
 
     def through(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pass batches on, having looked at them."""
         measure = self._measure
         for batch in batches:
-            bounds = pc.min_max(times_of(batch, self._time_column))
-            oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
+            oldest, newest = span_of(times_of(batch, self._time_column))
             measure.rows += batch.num_rows
-            measure.oldest_us = min(
-                oldest, oldest if measure.oldest_us is None else measure.oldest_us
-            )
-            measure.newest_us = max(
-                newest, newest if measure.newest_us is None else measure.newest_us
-            )
+            if measure.oldest_us is not None and measure.newest_us is not None:
+                oldest, newest = min(oldest, measure.oldest_us), max(newest, measure.newest_us)
+            measure.oldest_us, measure.newest_us = oldest, newest
             if self._order is not None:
                 self._order.see(measure.source, batch)
             yield batch
@@ -89,7 +92,7 @@ class TaskMeter:
         self._measure.ahead += len(held.rows)
         return held.batch
 
-    def keep(self, path: Path) -> None:
+    def store(self, path: Path) -> None:
         """Write what was seen."""
         self._measure.left_out = self.left_out.rows
         if self._order is not None:
@@ -118,13 +121,13 @@ def totals(folder: Path, steps: int) -> Totals:
             ahead += measure.ahead
             if measure.oldest_us is not None and measure.newest_us is not None:
                 meter.see(measure.oldest_us, measure.newest_us)
-            for lane, first in measure.first_offsets.items():
-                out_of_order += first < last.get(lane, first)
-                last[lane] = max(last.get(lane, first), measure.last_offsets[lane])
+            for partition, first in measure.first_offsets.items():
+                out_of_order += first < last.get(partition, first)
+                last[partition] = max(last.get(partition, first), measure.last_offsets[partition])
     return Totals(rows, left_out, meter.max_disorder_us, out_of_order, ahead)
 
 
-def _whole(folder: Path) -> Iterator[TaskMeasure]:
+def _whole(folder: Path) -> Iterator[TaskMeasures]:
     """Yield what the tasks of a step saw: of every table one attempt that is whole.
 
     A step that is repeated after a restart may have been shared out among more tasks, or fewer.
@@ -138,4 +141,51 @@ def _whole(folder: Path) -> Iterator[TaskMeasure]:
         if len(paths) == count and source not in seen:
             seen.add(source)
             for path in paths:
-                yield msgspec.json.decode(path.read_bytes(), type=TaskMeasure)
+                yield msgspec.json.decode(path.read_bytes(), type=TaskMeasures)
+
+
+class DisorderMeter:
+    """The most by which a record lay behind one of an earlier step."""
+
+    def __init__(self, newest_us: int | None = None, max_disorder_us: int = 0) -> None:
+        self._newest_before_us: int | None = None
+        self.newest_us = newest_us
+        self.max_disorder_us = max_disorder_us
+
+    def begin_step(self) -> None:
+        """Count what was seen so far among the earlier steps."""
+        self._newest_before_us = self.newest_us
+
+    def see(self, oldest_us: int, newest_us: int) -> None:
+        """Take in records of the step at hand, by the oldest and the newest of them."""
+        if self._newest_before_us is not None:
+            self.max_disorder_us = max(self.max_disorder_us, self._newest_before_us - oldest_us)
+        self.newest_us = newest_us if self.newest_us is None else max(self.newest_us, newest_us)
+
+
+class OrderMeter:
+    """The last offset of each partition that came, and how often one came after a later one."""
+
+    def __init__(self, last: dict[str, int] | None = None, out_of_order: int = 0) -> None:
+        self.first: dict[str, int] = {}
+        self.last = dict(last or {})
+        self.out_of_order = out_of_order
+
+    def see(self, source: str, batch: pa.RecordBatch) -> None:
+        """Take in records in the order in which they are delivered."""
+        topics, partitions = topics_of(batch), np.asarray(partitions_of(batch))
+        offsets = np.asarray(offsets_of(batch))
+        for topic in pc.unique(topics).to_pylist():
+            of_topic = np.asarray(pc.equal(topics, topic))
+            for partition in np.unique(partitions[of_topic]):
+                inside = offsets[of_topic & (partitions == partition)]
+                self._see_partition(f"{source}|{topic}|{partition}", inside)
+
+    def _see_partition(self, name: str, offsets: np.ndarray) -> None:
+        before = self.last.get(name)
+        if before is not None and offsets[0] < before:
+            self.out_of_order += 1
+        self.out_of_order += int(np.count_nonzero(np.diff(offsets) < 0))
+        self.first.setdefault(name, int(offsets[0]))
+        newest = int(offsets.max())
+        self.last[name] = newest if before is None else max(before, newest)

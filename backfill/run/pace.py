@@ -7,13 +7,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from headrace.config.units import UnitError, parse_size
+from headrace.config.common.units import UnitError, parse_size
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Unit = Literal["rows", "bytes"]
+RateUnit = Literal["rows", "bytes"]
 
 # A piece is what is sent without looking at the clock.
 PIECES_PER_S = 10
@@ -37,7 +37,7 @@ class Rate:
     """So many rows or bytes a second."""
 
     per_s: float
-    unit: Unit
+    unit: RateUnit
 
     def __str__(self) -> str:
         """Write it as `parse_rate` reads it."""
@@ -207,10 +207,12 @@ def parse_rate(text: str | None) -> Rate | Literal["auto"] | None:
     except UnitError as problem:
         raise UsageError(
             f"--rate-limit {text}: {problem.reason}",
-            "rows a second (5000), bytes a second (10MiB), or auto",
+            "give rows per second (5000), bytes per second (10MiB), or auto",
         ) from None
     if size <= 0:
-        raise UsageError(f"--rate-limit {text} lets nothing through", "leave it out for no limit")
+        raise UsageError(
+            f"--rate-limit {text} would deliver nothing", "without the option there is no limit"
+        )
     return Rate(float(size), "bytes")
 
 

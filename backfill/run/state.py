@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from backfill.app_used import AppUsed  # noqa: TC001 - a kept record is read by its types
-from backfill.period import Period  # noqa: TC001 - a kept record is read by its types
-from backfill.plan import Plan, read_plan
-from backfill.value_formats import ValueFormat  # noqa: TC001 - as above
+from backfill.lookups.batches import steps_of
+from backfill.plan.period import Period  # noqa: TC001 - a kept record is read by its types
+from backfill.plan.plan import Plan, read_plan
+from backfill.run.fingerprint import AppFingerprint  # noqa: TC001 - a kept record is read by its types
 from headrace import state_files
+from headrace.contract import ValueFormat  # noqa: TC001 - as above
 from headrace.errors import UsageError
+from headrace.queries.checkpoint import committed_batches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,15 +40,17 @@ class RunRecord:
     emitted: Period | None = None
     staged: str | None = None
     publish: bool = False
+    # How many rows of what was staged are in the table; None before they are.
+    published: int | None = None
     # Of an application: what it was when the run began, and the table that it wrote to then.
-    used: AppUsed | None = None
+    used: AppFingerprint | None = None
     sink: dict[str, Any] | None = None
     # How long after a row's time the application may emit it: its longest window.
     reach_us: int | None = None
 
 
 @dataclass(slots=True)
-class Position:
+class RunPosition:
     """How far a replay is, and what was measured up to there."""
 
     steps_done: int = 0
@@ -72,6 +76,11 @@ class RunState:
         """Where Spark keeps what an application's replay has come to."""
         return self.folder / "checkpoint"
 
+    def committed(self) -> tuple[int, list[int]]:
+        """Return how many steps an application's query has committed, and in which batches."""
+        batches = committed_batches(self.checkpoint)
+        return steps_of(self.checkpoint, batches[-1]) if batches else 0, batches
+
     @property
     def run_id(self) -> str:
         """The run's name."""
@@ -91,9 +100,9 @@ class RunState:
         """Keep the plan of a new run."""
         self.refuse_existing()
         state_files.write(self._record, msgspec.json.encode(record))
-        self.keep(plan)
+        self.store_plan(plan)
 
-    def keep_record(self, record: RunRecord) -> None:
+    def store_record(self, record: RunRecord) -> None:
         """Keep what is known of the run by now."""
         if record != self.record():
             state_files.write(self._record, msgspec.json.encode(record))
@@ -102,8 +111,8 @@ class RunState:
         """Refuse a name that another run has."""
         if self.exists:
             raise UsageError(
-                f"run {self.run_id} is already there",
-                "go on with it: --resume; or choose another --run-id",
+                f"run {self.run_id} already exists",
+                "continue it with --resume, or choose another --run-id",
             )
 
     def require(self) -> None:
@@ -111,10 +120,10 @@ class RunState:
         if not self.exists:
             raise UsageError(
                 f"there is no run {self.run_id}",
-                f"runs are kept in {self.folder.parent}; backfill status lists them",
+                f"runs are stored in {self.folder.parent}; backfill status lists them",
             )
 
-    def keep(self, plan: Plan) -> Path:
+    def store_plan(self, plan: Plan) -> Path:
         """Keep a plan unless this run has one; returns the file of the one that counts."""
         if not self.exists:
             plan.write(self.plan_file)
@@ -131,21 +140,32 @@ class RunState:
             return None
         return msgspec.json.decode(self._record.read_bytes(), type=RunRecord)
 
-    def position(self) -> Position:
+    def require_record(self) -> RunRecord:
+        """Return what the run is; refuse a name that no run has, and a run of a program."""
+        self.require()
+        record = self.record()
+        if record is None:
+            raise UsageError(
+                f"run {self.run_id} was started by a program",
+                "the program that started it continues it",
+            )
+        return record
+
+    def position(self) -> RunPosition:
         """Return where the run is; at its beginning where it has made no step."""
         if not self._position.exists():
-            return Position()
-        return msgspec.json.decode(self._position.read_bytes(), type=Position)
+            return RunPosition()
+        return msgspec.json.decode(self._position.read_bytes(), type=RunPosition)
 
-    def advance(self, position: Position) -> None:
+    def advance(self, position: RunPosition) -> None:
         """Keep how far the run is. The step's rows are safe before: a crash repeats a step."""
         state_files.write(self._position, msgspec.json.encode(position))
 
-    def keep_reads(self, columns: Mapping[str, Sequence[str]]) -> None:
+    def store_reads(self, columns: Mapping[str, Sequence[str]]) -> None:
         """Keep which columns are read of each table that is not read as a whole."""
         state_files.write(self.folder / READS, msgspec.json.encode(columns))
 
-    def keep_certificate(self, text: str) -> None:
+    def store_certificate(self, text: str) -> None:
         """Keep what a run says of itself at its end."""
         state_files.write(self.certificate, text.encode())
 

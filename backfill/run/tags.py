@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from backfill.plan import read_head
+from backfill.plan.plan import read_head
 from headrace.errors import HeadraceError
 from headrace.iceberg.catalog import load_table
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from backfill.source import LakeSource
-    from backfill.state import RunState
-    from headrace.config.workspace import Workspace
+    from backfill.plan.lookups import PlannedLookup
+    from backfill.read.source import LakeSource
+    from backfill.run.state import RunState
+    from headrace.config.workspace.workspace import Workspace
 
 PREFIX = "headrace-replay-"
 # A lookup has a tag for each of its snapshots: the run, this, and the snapshot's id.
@@ -37,9 +38,11 @@ def hold(source: LakeSource, run_id: str, at_most: timedelta | None = None) -> N
         _hold(copy(source.table), source.name, {PREFIX + run_id: source.snapshot_id}, at_most)
 
 
-def hold_all(table: Table, name: str, snapshots: Iterable[int], run_id: str) -> None:
-    """Tag the snapshots of a lookup, in one commit; where that cannot be done, say so as well."""
-    _hold(table, name, {f"{PREFIX}{run_id}{OF}{one}": one for one in snapshots})
+def hold_lookups(workspace: Workspace, lookups: Iterable[PlannedLookup], run_id: str) -> None:
+    """Tag every snapshot that a replay joins with, of each table in one commit."""
+    for one in lookups:
+        wanted = {f"{PREFIX}{run_id}{OF}{snapshot}": snapshot for snapshot in one.snapshots}
+        _hold(load_table(workspace, one.table), one.table, wanted)
 
 
 def release(table: Table, run_id: str) -> bool:
@@ -74,7 +77,7 @@ def _hold(
     table: Table, name: str, wanted: dict[str, int], at_most: timedelta | None = None
 ) -> None:
     age_ms = None if at_most is None else round(at_most.total_seconds() * 1000)
-    # A run that was planned anew, under the name that it had, needs another snapshot.
+    # A run that was planned again, under the name that it had, needs another snapshot.
     held = {name: ref.snapshot_id for name, ref in table.metadata.refs.items()}
     missing = {tag: one for tag, one in wanted.items() if held.get(tag) != one}
     if not missing:
@@ -85,7 +88,8 @@ def _hold(
                 change.create_tag(snapshot_id, tag, age_ms)
     except Exception as problem:  # noqa: BLE001 - a catalog without the right to write must not end a read
         log.warning(
-            "the snapshot could not be tagged: an expiry during the replay may take its files",
+            "the snapshot could not be tagged; its files may be removed during the replay if it "
+            "expires",
             table=name,
             reason=type(problem).__name__,
         )

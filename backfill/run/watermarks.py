@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from backfill.event_spans import EventColumns
-from backfill.iceberg_bounds import kind_of
-from backfill.selection import arrival_column
-from backfill.widening import PlannedWatermark, Watermark, columns_of
+from backfill.plan.units import EventColumns
+from backfill.plan.widening import PlannedWatermark, Watermark, columns_of
+from backfill.read.file_columns import arrival_column
+from backfill.read.row_filter import kind_of
 from headrace.application.transform import bound_ahead
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
 from headrace.iceberg.catalog import load_table
+from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.schema import Schema
 
-    from backfill.plan import Plan
+    from backfill.plan.plan import Plan
+    from headrace.application.ahead_of_time import Ahead
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
-    from headrace.records.ahead import Ahead
+    from headrace.config.workspace.workspace import Workspace
 
 log = structlog.get_logger(__name__)
-MICROSECOND = timedelta(microseconds=1)
 TIMES = ("timestamp", "timestamp_ntz")
-GIVE_IT = "--widen-watermarks DURATION goes on with what you say instead"
+GIVE_IT = "or set it yourself: --widen-watermarks DURATION"
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedWatermarks:
     """Watermarks whose columns the tables have, and those of which nothing can be known."""
 
     known: tuple[Watermark, ...] = ()
@@ -61,7 +61,9 @@ def watermarks_of(app: LoadedApp, tables: Mapping[str, str]) -> tuple[Watermark,
     )
 
 
-def resolved(workspace: Workspace, asked: Sequence[Watermark], time_column: str) -> Resolved:
+def resolve_watermarks(
+    workspace: Workspace, asked: Sequence[Watermark], time_column: str
+) -> ResolvedWatermarks:
     """Look up the watermarks' columns in their tables."""
     schemas = {
         table: load_table(workspace, table).schema() for table in {one.table for one in asked}
@@ -69,23 +71,23 @@ def resolved(workspace: Workspace, asked: Sequence[Watermark], time_column: str)
     known, unknown = [], []
     for one in asked:
         bound = next((o.ahead for o in asked if o.table == one.table and o.ahead is not None), None)
-        found = _resolved(one, schemas[one.table], bound, time_column)
+        found = _resolve(one, schemas[one.table], bound, time_column)
         if isinstance(found, Watermark):
             known.append(found)
         else:
             name = one.source, one.table, one.column, one.delay_us
             unknown.append(PlannedWatermark(*name, None, found))
-    return Resolved(tuple(known), tuple(unknown))
+    return ResolvedWatermarks(tuple(known), tuple(unknown))
 
 
 def require_arrivals(table: str, schema: Schema, ahead: Ahead, time_column: str) -> None:
     """Refuse a bound on how far a column is ahead of itself: nothing ever is."""
     if arrival_column(schema, time_column).casefold() == ahead.column.casefold():
         raise UsageError(
-            f"max_ahead bounds how far {ahead.column} is ahead of a record's arrival, and {table} has"
-            f" no {INGESTION_TS} and is read in the order of {ahead.column} itself",
-            "go by the column that says when a record arrived (--time-column, in a live run"
-            " follow.time_column), or leave max_ahead out",
+            f"max_ahead limits how far {ahead.column} is ahead of a record's arrival, but {table} "
+            f"has no {INGESTION_TS} and is read in the order of {ahead.column} itself",
+            "name the column with the time of arrival (--time-column, in a live run "
+            "follow.time_column), or remove max_ahead",
         )
 
 
@@ -94,22 +96,23 @@ def require_known(plan: Plan) -> None:
     for one in plan.watermarks:
         if one.widened_by_us is None:
             raise UsageError(
-                f"by how much the watermark of {one.source} has to be wider in a replay is not"
-                f" known: {one.unknown}",
-                f"--scan-without-bounds reads times of which there are no bounds; {GIVE_IT}",
+                "the plan cannot compute how much longer the delay of the watermark of "
+                f"{one.source} must be: {one.unknown}",
+                f"--scan-without-bounds reads times that have no bounds; {GIVE_IT}",
             )
         if one.is_from_the_future and one.cause is not None:
             raise UsageError(
-                f"the watermark of {one.source} would have to be wider by"
-                f" {timedelta(microseconds=one.widened_by_us)}, since {one.cause.file} has a record"
-                f" whose {one.column} is {timedelta(microseconds=one.cause.ahead_us)} ahead of its"
-                " arrival: no state would be dropped until then",
-                f"bound it in the application's file: watermarks: {{{one.source}: {{max_ahead: …}}}};"
-                f" {GIVE_IT}",
+                f"the delay of {one.source}'s watermark would have to be "
+                f"{timedelta(microseconds=one.widened_by_us)} longer, because file "
+                f"{one.cause.file} has a record whose {one.column} is "
+                f"{timedelta(microseconds=one.cause.ahead_us)} ahead of its arrival: no state "
+                "would be dropped until then",
+                f"limit it in the application's file: watermarks: {{{one.source}: {{max_ahead: "
+                f"…}}}}; {GIVE_IT}",
             )
 
 
-def tell(plan: Plan) -> None:
+def log_widening(plan: Plan) -> None:
     """Log by how much watermarks are wider than live: results come so much later."""
     for one in plan.watermarks:
         if one.widened_by_us:
@@ -119,7 +122,7 @@ def tell(plan: Plan) -> None:
             say("a watermark is wider than live", source=one.source, by=str(by), **file)
 
 
-def _resolved(
+def _resolve(
     watermark: Watermark, schema: Schema, bound: Ahead | None, time_column: str
 ) -> Watermark | str:
     """Return a watermark as its table has the column, or why nothing can be known of it.
@@ -135,7 +138,7 @@ def _resolved(
     is_its_own = bound.column.casefold() == column.casefold()
     by_arrival = arrival_column(schema, time_column).casefold() == time_column.casefold()
     if is_its_own and not by_arrival and bound.action == "clamp":
-        return f"{column} is clamped to the arrival, and {time_column} does not tell when that was"
+        return f"{column} is clamped to the time of arrival, but {time_column} is not that time"
     return replace(
         watermark,
         column=column,

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import pyarrow.compute as pc
-
-from backfill.certificate import Certificate, SourceCount
-from backfill.columns import times_of
-from backfill.disorder import DisorderMeter
-from backfill.order_meter import OrderMeter
-from backfill.pace import Drained
-from backfill.reading import read_step
+from backfill.read.batch_columns import span_of, times_of
+from backfill.read.step_records import read_step
+from backfill.run import tags
+from backfill.run.certificate import US_PER_MS, Certificate, source_counts
+from backfill.run.measurements import DisorderMeter, OrderMeter
+from backfill.run.pace import Drained
+from backfill.run.planning import plan_to_run, sources_of
+from backfill.run.request import held_by, record_of, state_of
+from headrace.errors import UsageError
+from headrace.locks import hold
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
-    from backfill.pace import Pace
-    from backfill.plan import Plan
-    from backfill.planner import Step
-    from backfill.source import LakeSource
-    from backfill.state import RunState
+    from backfill.plan.plan import Plan
+    from backfill.plan.steps import Step
+    from backfill.read.source import LakeSource
+    from backfill.run.pace import Pace
+    from backfill.run.request import ReplayRequest, RunOptions
+    from backfill.run.state import RunState
+    from headrace.config.workspace.workspace import Workspace
     from headrace.signals import Drain
-
-MS = 1000
 
 
 class Target(Protocol):
     """Where replayed records go. A step given again may replace or repeat, never lose."""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where that is, as `--to` says it."""
 
     def begin(self, sources: Mapping[str, LakeSource], /) -> None:
@@ -50,7 +53,7 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StepProgress:
     """How far a replay is, after a step, and the newest record of each source so far."""
 
     step: int
@@ -75,7 +78,7 @@ class Delivery:
             self._order = OrderMeter(self._position.last_offsets, self._position.out_of_order)
         self._newest: dict[str, int] = {}
 
-    def run(self, target: Target, drain: Drain, pace: Pace) -> Iterator[Progress]:
+    def run(self, target: Target, drain: Drain, pace: Pace) -> Iterator[StepProgress]:
         """Deliver what is left; stops between two steps when asked to drain."""
         target.begin(self._sources)
         for step in self._plan.steps[self._position.steps_done :]:
@@ -90,7 +93,7 @@ class Delivery:
                 return
             # Rows first, position second: a crash repeats the step, and its file is the same.
             self._advance(step, counts)
-            yield Progress(
+            yield StepProgress(
                 self._position.steps_done,
                 len(self._plan.steps),
                 sum(self._position.rows.values()),
@@ -106,11 +109,11 @@ class Delivery:
             period=str(plan.period),
             order=plan.order,
             steps=position.steps_done,
-            threshold_ms=plan.threshold_us / MS if plan.order == "bounded" else None,
-            max_disorder_ms=position.max_disorder_us / MS,
+            threshold_ms=plan.threshold_us / US_PER_MS if plan.order == "bounded" else None,
+            max_disorder_ms=position.max_disorder_us / US_PER_MS,
             dropped_late=0,
             complete=position.steps_done == len(plan.steps),
-            sources=counted(plan, position.rows),
+            sources=source_counts(plan, position.rows),
             offset_order_held=None if plan.order != "strict" else not position.out_of_order,
             time_column=plan.time_column,
             regions=plan.regions,
@@ -130,8 +133,7 @@ class Delivery:
 
     def _measured(self, step: Step) -> Iterator[tuple[str, pa.RecordBatch]]:
         for source, batch in read_step(step, self._sources):
-            bounds = pc.min_max(times_of(batch, self._plan.time_column))
-            oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
+            oldest, newest = span_of(times_of(batch, self._plan.time_column))
             self._meter.see(oldest, newest)
             self._newest[source] = max(newest, self._newest.get(source, newest))
             if self._order is not None:
@@ -139,30 +141,39 @@ class Delivery:
             yield source, batch
 
 
-def counted(
-    plan: Plan,
-    rows: Mapping[str, int],
-    left_out: Mapping[str, int] | None = None,
-    unread: Collection[str] = (),
-) -> tuple[SourceCount, ...]:
-    """Put what came of each source beside what the plan says there is.
+@contextmanager
+def delivery(
+    workspace: Workspace, request: ReplayRequest | None, run: RunOptions, target: Target
+) -> Iterator[Delivery]:
+    """Hold a run, its plan and its snapshots; they are let go of when all is delivered.
 
-    Of the unread ones nothing was to come; where rows of them did, they count as any.
+    Without a request the run goes on by the plan that it was begun with.
     """
-    return tuple(
-        SourceCount(
-            source.name,
-            source.snapshot_id,
-            source.files,
-            rows.get(source.name, 0),
-            source.rows - source.rows_partly,
-            source.rows,
-            (left_out or {}).get(source.name, 0),
-            source.null_times,
-            source.complete_up_to,
-            source.beyond_complete,
-            tuple(map(str, source.conditions)),
-            is_unread=source.name in unread and not rows.get(source.name, 0),
+    state = state_of(workspace, run.run_id)
+    with hold(state.lock, *held_by(run.run_id)):
+        if request is None:
+            plan = _resumed(state, target)
+        else:
+            state.refuse_existing()
+            plan = plan_to_run(workspace, request)
+            state.begin(plan, record_of(plan, target.location, run=run))
+        sources = sources_of(workspace, plan)
+        for source in sources.values():
+            tags.hold(source, run.run_id)
+        going = Delivery(plan, sources, state)
+        yield going
+        certificate = going.certificate()
+        if certificate.complete:
+            state.store_certificate(certificate.to_json())
+            for source in sources.values():
+                tags.release(source.table, run.run_id)
+
+
+def _resumed(state: RunState, target: Target) -> Plan:
+    state.require()
+    record = state.record()
+    if record is not None and record.to != target.location:
+        raise UsageError(
+            f"run {state.run_id} goes to {record.to}, not to {target.location}", f"--to {record.to}"
         )
-        for source in plan.sources
-    )
+    return state.plan()

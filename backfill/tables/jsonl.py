@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from backfill.json_columns import json_objects, text_bytes, with_line_ends
+from backfill.tables.json_columns import json_objects, text_bytes, with_line_ends
 from headrace import state_files
 from headrace.errors import UsageError
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from backfill.pace import Pace
-    from backfill.source import LakeSource
+    from backfill.read.source import LakeSource
+    from backfill.run.pace import Pace
 
 CERTIFICATE = "certificate.json"
 
@@ -28,12 +28,12 @@ class JsonlFolder:
         self.folder = folder
         if not resume and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(
-                f"{folder} is not an empty folder", "name a new one: replays are not mixed"
+                f"{folder} is not an empty folder", "name a new folder: each replay needs its own"
             )
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the rows go, as `--to` says it."""
         return f"jsonl:{self.folder.absolute()}"
 

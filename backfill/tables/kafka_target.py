@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.columns import (
+from backfill.read.batch_columns import (
+    headers_of,
+    keys_of,
     offsets_of,
     partitions_of,
     regions_of,
     times_of,
     topics_of,
 )
-from backfill.json_columns import TEXT
-from backfill.kafka_values import encoder
-from backfill.kept import headers_of, keys_of
+from backfill.tables.json_columns import TEXT
+from backfill.tables.kafka_values import encoder
 from headrace.contract import (
     INGESTION_TS,
     KEY,
@@ -38,16 +39,16 @@ from headrace.contract import (
 )
 from headrace.errors import Terminal, UsageError
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import BY_KEY, Record, Sender
+from headrace.kafka.sender import BY_KEY, KafkaRecord, Sender
 from headrace.registry.address import RegistryAddress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from backfill.kafka_values import Encoding
-    from backfill.pace import Pace
-    from backfill.source import LakeSource
-    from headrace.config.workspace import Workspace
+    from backfill.read.source import LakeSource
+    from backfill.run.pace import Pace
+    from backfill.tables.kafka_values import Encoding
+    from headrace.config.workspace.workspace import Workspace
 
 # Which replay sent a record: a consumer that wants the live ones alone leaves these out.
 REPLAY_HEADER = "headrace.replay"
@@ -60,13 +61,13 @@ class KafkaTopic:
     def __init__(
         self,
         workspace: Workspace,
-        place: tuple[str, str],
+        location: tuple[str, str],
         run_id: str,
         key: str | None,
         encoding: Encoding,
     ) -> None:
-        cluster, topic = place
-        self.place = f"kafka:{cluster}/{topic}"
+        cluster, topic = location
+        self.location = f"kafka:{cluster}/{topic}"
         self._key = key
         self._topic = topic
         self._run_id = run_id.encode()
@@ -107,16 +108,9 @@ class KafkaTopic:
     def finish(self, certificate: str) -> None:
         """Need nothing: the run keeps its certificate itself."""
 
-    def remove(self) -> None:
-        """Refuse: what is in a topic stays."""
-        raise UsageError(
-            f"records cannot be taken back from {self.place}",
-            f"delete the topic, or leave out the records with the header {REPLAY_HEADER}",
-        )
-
     def _records(
         self, batch: pa.RecordBatch, values: Sequence[bytes | None], *, is_raw: bool
-    ) -> Iterator[Record]:
+    ) -> Iterator[KafkaRecord]:
         origins = _origins(batch).to_pylist()
         regions = regions_of(batch).cast(pa.binary()).to_pylist()
         replay = (REPLAY_HEADER, self._run_id)
@@ -127,7 +121,7 @@ class KafkaTopic:
             headers = [*kept, (ORIGIN, origin), replay]
             if region is not None and all(name != REGION_HEADER for name, _ in kept):
                 headers.append((REGION_HEADER, region))
-            yield Record(value, key, headers, None, partition)
+            yield KafkaRecord(value, key, headers, None, partition)
 
     def _keys(self, batch: pa.RecordBatch, *, is_raw: bool) -> Sequence[bytes | None]:
         if self._key is None:
@@ -152,9 +146,10 @@ class KafkaTopic:
         places: list[int] = partitions_of(batch).to_pylist()
         if places and max(places) >= self._partitions:
             raise Terminal(
-                f"{self._topic} has {self._partitions} partitions, and there are records of"
-                f" partition {max(places)}",
-                "give the topic as many partitions, or name a column by --key to spread them by",
+                f"{self._topic} has {self._partitions} partitions, but there are records of "
+                f"partition {max(places)}",
+                "add partitions to the topic, or name a column with --key to choose the partition "
+                "by",
             )
         return places
 
@@ -173,9 +168,9 @@ def _require_origin(source: str, batch: pa.RecordBatch) -> None:
     ]
     if missing:
         raise Terminal(
-            f"table {source} has no {', '.join(missing)}: there is no telling where its records"
-            " were in Kafka, and a replay into a topic says so of each",
-            "replay it to files: --to jsonl:DIR",
+            f"table {source} has no {', '.join(missing)}: a replay into a topic writes the "
+            "original offset of each record, and the table does not have it",
+            "replay the table to files: --to jsonl:DIR",
         )
 
 

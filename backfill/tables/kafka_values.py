@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.columns import offsets_of, partitions_of
-from backfill.json_columns import json_objects
-from backfill.kept import tombstones_of
-from backfill.value_formats import FORMATS
-from headrace.contract import RESERVED, VALUE_FORMAT, own_columns
+from backfill.read.batch_columns import offsets_of, partitions_of, tombstones_of
+from backfill.tables.json_columns import json_objects
+from headrace.contract import RESERVED, VALUE_FORMAT, VALUE_FORMATS, own_columns
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
 from headrace.records.arrow import arrow_schema, to_rows
-from headrace.records.avro_writer import AvroWriter
+from headrace.records.avro.writer import AvroWriter
 from headrace.records.rows import BadRecord
 from headrace.registry.client import Registry
 from headrace.schema.avro import to_avro
@@ -29,11 +27,11 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from backfill.source import LakeSource
-    from backfill.value_formats import ValueFormat
-    from headrace.config.secret import Secret
-    from headrace.config.workspace import Workspace
+    from backfill.read.source import LakeSource
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.contract import ValueFormat
     from headrace.registry.address import RegistryAddress
+    from headrace.secret import Secret
 
 VALUE: Final = "value"
 BYTES: Final = pa.large_binary()
@@ -52,8 +50,7 @@ class Encoding:
         tables = [name for name, form in self.formats.items() if form == "avro"]
         if tables and self.registry is None:
             raise UsageError(
-                f"{', '.join(tables)} goes to Kafka as Avro, and nobody says which registry is to"
-                " know the schema",
+                f"{', '.join(tables)} goes to Kafka as Avro, but no registry is named",
                 advice,
             )
 
@@ -67,12 +64,12 @@ def formats_of(
 
 def _format_of(name: str, table: Table, asked: ValueFormat | None) -> ValueFormat:
     said = table.properties.get(VALUE_FORMAT)
-    form = asked or (said if said in FORMATS else "json")
+    form = asked or (said if said in VALUE_FORMATS else "json")
     if form == "raw":
         value = from_iceberg(table.schema(), table.properties).field(VALUE)
         if value is None or value.type is not Primitive.BYTES:
             raise UsageError(
-                f"{name} has no column {VALUE} of bytes, which is what goes to Kafka as raw",
+                f"{name} has no column {VALUE} of bytes, and format raw writes that column",
                 "--format json, or avro with --registry URL",
             )
     return form
@@ -133,5 +130,5 @@ class _Avro:
         place = f"{partitions_of(batch)[at]} @ {offsets_of(batch)[at]}"
         return Terminal(
             f"the row of partition {place} in {self._table} cannot be written as Avro: {bad.reason}",
-            "begin another run with --format json",
+            "start another run with --format json",
         )

@@ -7,10 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.poisons.model import Poison
-from headrace.records.avro_bytes import long_bytes
-from headrace.records.avro_foreign import SchemaUnreadable, parse
-from headrace.records.avro_leaf import Incompatible
-from headrace.records.avro_resolve import Resolver
+from headrace.records.avro.leaf import Incompatible
+from headrace.records.avro.leaf_bytes import long_bytes
+from headrace.records.avro.resolution import Resolver
+from headrace.records.avro.writer_schema import SchemaUnreadable, parse
 from headrace.records.framing import VALUE_HEADER, framed, in_headers
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import parse_avro
@@ -92,7 +92,7 @@ def _headers(value: bytes) -> None:
     with contextlib.suppress(BadRecord):
         framed(value)
     with contextlib.suppress(BadRecord):
-        in_headers([(VALUE_HEADER, value)], VALUE_HEADER)
+        in_headers([(VALUE_HEADER, value)])
 
 
 _NULLS: Final = _many(_many("null"))

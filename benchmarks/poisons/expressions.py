@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.poisons.model import Poison
-from headrace.expressions.lane.compile import NotCompiled, Undefined, compile_expression
+from headrace.expressions.compiled.compiler import NotCompiled, Undefined, compile_expression
 from headrace.records.rows import row_class
 from headrace.schema.model import Field, Primitive, Record
 

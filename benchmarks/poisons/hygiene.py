@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.poisons.model import Poison
-from headrace.config.hygiene import Hygiene
-from headrace.records.hygiene import first_broken, rules
-from headrace.records.json_reader import JsonReader
-from headrace.records.masks import masks
+from headrace.config.common.hygiene import Hygiene
+from headrace.records.hygiene.masks import masks
+from headrace.records.hygiene.rules import first_broken, rules
+from headrace.records.json.reader import JsonReader
 from headrace.schema.avro import parse_avro
 
 _SCHEMA: Final = parse_avro(
@@ -29,7 +29,7 @@ _HYGIENE: Final = Hygiene.model_validate(
         "ranges": {"d": {"min": 0, "max": 1}},
         "mask": {"s": "sha256", "z": {"keep_first": 2}, "m": "redact"},
     }
-)
+).as_rules()
 _READ: Final = JsonReader(_SCHEMA)
 _BROKEN: Final = first_broken(rules(_HYGIENE, _SCHEMA))
 _MASK: Final = masks(_HYGIENE, _SCHEMA)

@@ -6,7 +6,7 @@ import contextlib
 from typing import Final
 
 from benchmarks.poisons.model import Poison
-from headrace.records.json_reader import JsonReader
+from headrace.records.json.reader import JsonReader
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import parse_avro
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from backfill.enumerator import STEP_LIMITS
+from backfill.plan.steps import STEP_LIMITS
 from benchmarks.measure import ROOT
 from benchmarks.scale.a_day import (
     MINUTE_US,

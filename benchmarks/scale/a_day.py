@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill.planner import Limits, Step, bounded, unordered
-from backfill.strict import Stretch, cell_us, strict
-from backfill.units import Unit
+from backfill.plan.steps import Limits, Step, bounded, unordered
+from backfill.plan.strict import Stretch, cell_us, strict
+from backfill.plan.units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

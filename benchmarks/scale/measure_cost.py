@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from backfill.source import LakeSource
-    from backfill.units import Unit
+    from backfill.plan.units import Unit
+    from backfill.read.source import LakeSource
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 NAMES = ("small", "large")

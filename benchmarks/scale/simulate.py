@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from backfill.planner import Step
-    from backfill.units import Unit
+    from backfill.plan.steps import Step
+    from backfill.plan.units import Unit
 
 MIB = 2**20
 

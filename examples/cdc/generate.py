@@ -1,4 +1,4 @@
-"""Makes the changes of a table of accounts, as a connector takes them from a database's log.
+"""Generates changes of a table of accounts, as a connector reads them from a database's log.
 
 python generate.py --hours 1 --changes-per-hour 12000 --to events
 headrace produce events/account_changes.jsonl --envelope --cluster consumer --topic account_changes
@@ -18,7 +18,7 @@ START_MS: Final = 1_772_323_200_000  # 2026-03-01T00:00:00Z
 HOUR_MS: Final = 3_600_000
 PLANS: Final = ("basic", "standard", "premium")
 COUNTRIES: Final = ("BR", "DE", "IN", "JP", "US")
-# A connector that starts again sends again what it had not noted down yet: so many changes.
+# A connector that restarts sends this many changes again, because it had not saved its position.
 SENT_AGAIN: Final = 20
 
 Envelope = dict[str, Any]

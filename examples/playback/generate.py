@@ -1,4 +1,4 @@
-"""Makes impressions and plays as two regions would send them. The same for the same seed.
+"""Generates impressions and plays as two regions would send them; the same for the same seed.
 
 python generate.py --hours 6 --plays-per-hour 2000 --to events
 headrace produce events/playback.jsonl --envelope --cluster consumer --topic playback

@@ -20,7 +20,7 @@ from headrace.errors import Terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.config.app import OnAhead
+    from headrace.config.app.file import OnAhead
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Ahead:
         return cls(**json.loads(text))
 
 
-class Held(NamedTuple):
+class Bounded(NamedTuple):
     """What a batch is with nothing in it too far ahead, and the numbers of the rows that were."""
 
     batch: pa.RecordBatch
@@ -54,32 +54,32 @@ def arrivals(batch: pa.RecordBatch) -> pa.Int64Array:
     return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
 
 
-def hold_back(batch: pa.RecordBatch, ahead: Ahead, arrived: pa.Int64Array) -> Held:
+def hold_back(batch: pa.RecordBatch, ahead: Ahead, arrived: pa.Int64Array) -> Bounded:
     """Clamp what is too far ahead to the furthest that may be, or take it out.
 
     `arrived` has the arrivals of the rows in microseconds.
     """
-    at = _place(batch, ahead.column)
+    at = _column_index(batch, ahead.column)
     column = batch.column(at)
     own = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     furthest = pc.add(arrived, ahead.limit_us)
     # A null is ahead of nothing.
     over = pc.fill_null(pc.greater(own, furthest), fill_value=False)
     if not pc.any(over).as_py():
-        return Held(batch, ())
+        return Bounded(batch, ())
     rows: list[int] = pc.indices_nonzero(over).to_pylist()
     if ahead.action == "clamp":
         micros = pa.timestamp("us", column.type.tz)
         clamped = pc.if_else(over, furthest, own).cast(micros).cast(column.type)
-        return Held(batch.set_column(at, batch.schema.field(at), clamped), rows)
-    return Held(batch.filter(pc.invert(over)), rows)
+        return Bounded(batch.set_column(at, batch.schema.field(at), clamped), rows)
+    return Bounded(batch.filter(pc.invert(over)), rows)
 
 
-def _place(batch: pa.RecordBatch, column: str) -> int:
+def _column_index(batch: pa.RecordBatch, column: str) -> int:
     for at, field in enumerate(batch.schema):
         if field.name.casefold() == column.casefold() and pa.types.is_timestamp(field.type):
             return at
     raise Terminal(
-        f"max_ahead is for {column}, and there is no such column of timestamps",
-        f"there are {', '.join(batch.schema.names)}",
+        f"max_ahead is for {column}, but there is no timestamp column of that name",
+        f"the columns are {', '.join(batch.schema.names)}",
     )

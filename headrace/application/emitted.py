@@ -1,20 +1,29 @@
-"""What of a result is emitted: the columns that a sink goes by, and the rows of a period."""
+"""What of a result is emitted: the columns that a sink goes by, the rows of a period, the bytes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from headrace.config.app_sinks import IcebergSink
-from headrace.config.problems import did_you_mean
+from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal
-from headrace.iceberg.spark_names import quoted
+from headrace.iceberg.spark_catalog import quoted
+from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Sequence
 
-    from headrace.config.app_sinks import AppSink
+    from pyspark.sql import Column, DataFrame
+
+    from headrace.config.app.sinks import AppSink
+
+# ISO-8601 in UTC with microseconds, which is also what we read.
+JSON_OPTIONS: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields": "false",
+}
 
 
 def require_columns(result: DataFrame, sink: AppSink) -> None:
@@ -29,7 +38,7 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
         for name in names:
             if name is not None and name not in have:
                 raise Terminal(
-                    f"sink.{option} is {name}, and the result has no such column",
+                    f"sink.{option} is {name}, but the result has no such column",
                     did_you_mean(name, sorted(have)),
                 )
     typed = {"time_column": "timestamp", "deleted": "boolean"}
@@ -37,7 +46,7 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
         name = getattr(sink, option, None)
         if name is not None and have[name] != kind:
             raise Terminal(
-                f"sink.{option} is {name}, a column of type {have[name]}",
+                f"sink.{option} is {name}, but that column has type {have[name]}",
                 f"name one of type {kind}",
             )
 
@@ -50,3 +59,22 @@ def within(result: DataFrame, time_column: str, start_us: int, end_us_exclusive:
     # and a random number below 1 is 0 when it is cut off.
     time_us += F.floor(F.rand())
     return result.where((time_us >= start_us) & (time_us < end_us_exclusive))
+
+
+def encode_value(columns: Sequence[str], form: str) -> Column:
+    """Return the value of a record with those columns."""
+    if form == "json":
+        return F.to_json(F.struct(*(f"`{name}`" for name in columns)), JSON_OPTIONS).cast("binary")
+    if form == "raw" and len(columns) == 1:
+        return F.col(f"`{columns[0]}`").cast("binary")
+    raise Terminal(
+        f"format {form} cannot hold the columns {', '.join(columns)}",
+        "json can hold all columns; raw holds exactly one",
+    )
+
+
+def encode_key(column: str | None) -> Column:
+    """Return the key: a column as text in UTF-8, or none."""
+    if column is None:
+        return F.lit(None).cast("binary")
+    return F.col(f"`{column}`").cast("string").cast("binary")

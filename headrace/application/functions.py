@@ -33,12 +33,12 @@ _OURS: Final = frozenset(
 )
 
 
-def load(target: str, places: Sequence[Path]) -> Callable[..., Any]:
+def load(target: str, folders: Sequence[Path]) -> Callable[..., Any]:
     """Return `module:function`, looked for in these folders first; tasks can run it, too."""
     module_name, _, name = target.partition(":")
-    sys.path[:0] = [str(place) for place in places if str(place) not in sys.path]
+    sys.path[:0] = [str(folder) for folder in folders if str(folder) not in sys.path]
     module = importlib.import_module(module_name)
-    _send_along(places)
+    _send_along(folders)
     found: Callable[..., Any] = getattr(module, name)
     return found
 
@@ -58,7 +58,7 @@ def return_type(name: str, function: Callable[..., Any]) -> str:
     except NameError as problem:
         raise Terminal(
             f"the types of the function {name} cannot be read: {problem}",
-            "import what it is annotated with, and not for type checking only",
+            "import the types of its annotations at run time, not only for type checking",
         ) from None
     # A null may always come: `int | None` is a bigint.
     parts = [one for one in typing.get_args(hint) or (hint,) if one is not type(None)]
@@ -66,14 +66,14 @@ def return_type(name: str, function: Callable[..., Any]) -> str:
     if kind is None:
         shown = "no return type" if hint is None else f"the return type {hint}"
         raise Terminal(
-            f"the function {name} has {shown}, from which its type in SQL does not follow",
+            f"the function {name} has {shown}, and headrace cannot derive a SQL type from that",
             f"annotate it as one of {', '.join(one.__name__ for one in _TYPES)}"  # type: ignore[attr-defined]  # all are classes
             ', or make it with @udf("…") or @pandas_udf("…")',
         )
     return kind
 
 
-def _send_along(places: Sequence[Path]) -> None:
+def _send_along(folders: Sequence[Path]) -> None:
     """Let tasks have the modules of these folders with the functions: they cannot import them."""
     from pyspark import cloudpickle  # noqa: PLC0415 - importing pyspark takes a second
 
@@ -82,12 +82,12 @@ def _send_along(places: Sequence[Path]) -> None:
         if (
             file
             and module.__name__.partition(".")[0] not in _OURS
-            and _is_within(Path(file), places)
+            and _is_within(Path(file), folders)
         ):
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
 
 
-def modules_of(targets: Iterable[str], places: Sequence[Path]) -> dict[str, Path]:
+def modules_of(targets: Iterable[str], folders: Sequence[Path]) -> dict[str, Path]:
     """Return the author's modules that these functions are from, and what those have imported."""
     found: dict[str, Path] = {}
     left = [sys.modules.get(target.partition(":")[0]) for target in targets]
@@ -96,7 +96,7 @@ def modules_of(targets: Iterable[str], places: Sequence[Path]) -> dict[str, Path
         file = getattr(module, "__file__", None)
         if module is None or file is None or module.__name__ in found:
             continue
-        if module.__name__.partition(".")[0] in _OURS or not _is_within(Path(file), places):
+        if module.__name__.partition(".")[0] in _OURS or not _is_within(Path(file), folders):
             continue
         found[module.__name__] = Path(file)
         for value in list(vars(module).values()):
@@ -105,8 +105,8 @@ def modules_of(targets: Iterable[str], places: Sequence[Path]) -> dict[str, Path
     return found
 
 
-def _is_within(file: Path, places: Sequence[Path]) -> bool:
+def _is_within(file: Path, folders: Sequence[Path]) -> bool:
     if "site-packages" in file.parts:
         return False
     # Beside the application, or one package deep: a workspace may hold anything further down.
-    return any(place in {file.parent, file.parent.parent} for place in places)
+    return any(folder in {file.parent, file.parent.parent} for folder in folders)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from headrace.application.late_rows import DroppedLate
-from headrace.jvm_plans import each, kind_of, walk
+from headrace.jvm.plans import each, kind_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.application.late_rows import MayRepeat
-    from headrace.jvm_plans import Java
+    from headrace.jvm.plans import Java
 
 DROPPED: Final = "numRowsDroppedByWatermark"
 AGGREGATIONS: Final = frozenset(

@@ -1,6 +1,6 @@
 """How many records each batch of a query dropped as late.
 
-The tally is taken when a batch is computed, before Spark commits it: a batch that is done again
+The tally is taken when a batch is computed, before Spark commits it: a batch that is repeated
 after a crash is counted once.
 """
 
@@ -18,7 +18,9 @@ from headrace.errors import Terminal
 if TYPE_CHECKING:
     from pathlib import Path
 
-ADVICE = "remove it, and the certificate says of how many batches nobody counted the late records"
+ADVICE = (
+    "remove it; the certificate then says for how many batches the late records were not counted"
+)
 log = structlog.get_logger(__name__)
 
 
@@ -86,7 +88,7 @@ class LateRows:
 def _read(path: Path) -> tuple[dict[int, DroppedLate], int]:
     """Return what the whole lines say, and how long they are together.
 
-    The batch of a last line that is not whole was not committed, and is done again.
+    The batch of a last line that is not whole was not committed, and is repeated.
     """
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]

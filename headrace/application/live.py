@@ -6,17 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 from headrace.application.live_source import NAME, LiveSource, topics_of
-from headrace.application.places import to_json
+from headrace.application.positions import to_json
 from headrace.kafka.cluster import KafkaCluster
-from headrace.records.values import values_of
+from headrace.landing.topic_values import values_of
 from headrace.schema.avro import to_avro
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.application.ahead_of_time import Ahead
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
-    from headrace.records.ahead import Ahead
+    from headrace.config.workspace.workspace import Workspace
 
 
 def live_stream(  # noqa: PLR0913 - a source, and how it is to be read
@@ -29,7 +29,7 @@ def live_stream(  # noqa: PLR0913 - a source, and how it is to be read
     once: bool = False,
     fresh: bool = False,
 ) -> DataFrame:
-    """Return the records of a source's topics; a bad one is turned away as its hygiene says.
+    """Return the records of a source's topics; a bad one is rejected as its hygiene says.
 
     With `ahead`, so is one whose own time is too far ahead. With `once` the stream has an end:
     what the topics hold now. `fresh` says that the query's checkpoint has no batch yet: then its

@@ -1,4 +1,4 @@
-"""Live topics as a Spark stream: offsets are places in Kafka, rows are made by our own tasks.
+"""Live topics as a Spark stream: offsets are positions in Kafka, rows are made by our own tasks.
 
 Spark's own connector is not used: a table's rows and a live source's are to come out of the same
 decoder, a record that no clock could have made must not end the stream, and what was read shows
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from headrace.application.live_plan import live_plan
-from headrace.application.live_task import read
-from headrace.application.places import (
+from headrace.application.ahead_of_time import Ahead
+from headrace.application.live_task import live_plan, read
+from headrace.application.positions import (
     capped,
     epochs_from_json,
     forward,
@@ -28,14 +28,14 @@ from headrace.application.places import (
     to_json,
     within,
 )
-from headrace.config.app import KafkaTopics
+from headrace.config.app.file import KafkaTopics
 from headrace.config.load import load_app, load_workspace
 from headrace.contract import with_metadata
 from headrace.errors import Terminal, Transient
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.groups import ShownPlace
-from headrace.kafka.truncation import NO_EPOCH, Reached, TopicTruncated
-from headrace.records.ahead import Ahead
+from headrace.kafka.groups import ShownOffsets
+from headrace.kafka.leaders import NO_EPOCH, Reached
+from headrace.kafka.source_topic import Reader, SourceTopic, require_not_shorter
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
 from headrace.spark import cores
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.application.live_plan import LivePlan
-    from headrace.application.places import Epochs, Places, Stretch
+    from headrace.application.live_task import LivePlan
+    from headrace.application.positions import Epochs, Positions, TopicRange
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Cluster
+    from headrace.config.workspace.workspace import Cluster
     from headrace.kafka.leaders import TopicEnds
 
 NAME: Final = "headrace_live"
@@ -58,17 +58,13 @@ MOST_RECORDS: Final = 1_000_000
 ASK_EVERY_S: Final = 0.5
 # Brokers may be away for so long before a query ends of it.
 PATIENCE_S: Final = 300.0
-ADVICE: Final = (
-    "Compare the topic with its replicas and with the lake; start live with a new state_dir, or"
-    " take the application back to before that (headrace rewind)"
-)
 
 
 class LiveSource(DataSource):
     """`spark.readStream.format("headrace_live")`, as `headrace.application.live` opens it.
 
     The options are `workspace`, `app` (a path), `source` (whose name in that file), `schema`
-    (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `records.ahead` has it) where there is a bound, and `until` (places as
+    (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `records.ahead` has it) where there is a bound, and `until` (positions as
     JSON) where it is to end by itself.
     """
 
@@ -94,7 +90,7 @@ def live_reader(options: Mapping[str, str]) -> LiveReader:
     name = options["source"]
     source = topics_of(app, name)
     record = stored_avro(options["schema"], "the source's schema")
-    folder = turned_away_folder(workspace.state_dir, app, name)
+    folder = rejected_folder(workspace.state_dir, app, name)
     bound = options.get("ahead")
     ahead = None if bound is None else Ahead.from_json(bound)
     reader = f"{app.config.name}.{name}"
@@ -117,8 +113,8 @@ def topics_of(app: LoadedApp, name: str) -> KafkaTopics:
     return source
 
 
-def turned_away_folder(state_dir: Path, app: LoadedApp, name: str) -> Path:
-    """Return where the tasks of a source keep how many records they turned away."""
+def rejected_folder(state_dir: Path, app: LoadedApp, name: str) -> Path:
+    """Return where the tasks of a source keep how many records they rejected."""
     return state_dir / "app" / app.config.name / "turned_away" / name
 
 
@@ -126,9 +122,9 @@ def turned_away_folder(state_dir: Path, app: LoadedApp, name: str) -> Path:
 class Share(InputPartition):
     """What one task reads."""
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[TopicRange, ...]
 
-    def __init__(self, stretches: Sequence[Stretch]) -> None:
+    def __init__(self, stretches: Sequence[TopicRange]) -> None:
         super().__init__(None)
         self.stretches = tuple(stretches)
 
@@ -141,7 +137,7 @@ class LiveReader(DataSourceStreamReader):
         plan: LivePlan,
         cluster: Cluster,
         starting_offsets: str,
-        until: Places | None,
+        until: Positions | None,
         *,
         fresh: bool,
     ) -> None:
@@ -150,15 +146,15 @@ class LiveReader(DataSourceStreamReader):
         self._starting_offsets = starting_offsets
         self._until = until
         self._fresh = fresh
-        self._begin: Places | None = None
-        self._at: Places | None = None
+        self._begin: Positions | None = None
+        self._at: Positions | None = None
         self._epochs: Epochs = {}
-        self._seen: Places = {}
+        self._seen: Positions = {}
         self._ends: dict[str, TopicEnds] = {}
         self._asked_at_s = float("-inf")
         self._kafka: KafkaCluster | None = None
-        self._shown: ShownPlace | None = None
-        self._begun: Places | None = None
+        self._shown: ShownOffsets | None = None
+        self._begun: Positions | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return where the very first start begins."""
@@ -222,19 +218,15 @@ class LiveReader(DataSourceStreamReader):
         """Whether brokers that do not answer are waited for; what is to end by itself does not."""
         return self._until is None and time.monotonic() - self._asked_at_s < PATIENCE_S
 
-    def _show(self, places: Places) -> None:
+    def _show(self, positions: Positions) -> None:
         if self._shown is None:
-            self._shown = ShownPlace(self._cluster, f"headrace.{self._plan.reader}")
-        self._shown.show(places)
+            self._shown = ShownOffsets(self._cluster, f"headrace.{self._plan.reader}")
+        self._shown.show(positions)
 
-    def _beginning(self) -> Places:
+    def _beginning(self) -> Positions:
         if self._begin is None:
-            earliest = self._starting_offsets == "earliest"
             self._begin = {
-                topic: {
-                    number: span.start if earliest else span.stop
-                    for number, span in ends.spans.items()
-                }
+                topic: ends.starting_offsets(self._starting_offsets)
                 for topic, ends in self._held().items()
             }
         return self._begin
@@ -247,24 +239,23 @@ class LiveReader(DataSourceStreamReader):
             self._kafka = KafkaCluster(self._cluster)
         return self._kafka
 
-    def _see_ends(self, at: Places, epochs: Epochs) -> None:
+    def _see_ends(self, at: Positions, epochs: Epochs) -> None:
         """Learn where the topics end; refuse ones that are not those of which `at` was read."""
-        ends, reader = self._held(), self._plan.reader
-        refuse_what_is_gone(reader, at, {topic: of.spans for topic, of in ends.items()})
-        for topic, known in epochs.items():
-            read = {number: Reached(at[topic][number], epoch) for number, epoch in known.items()}
-            replaced = self._connected().replaced(topic, read, ends[topic]) if read else {}
-            if replaced:
-                raise TopicTruncated(reader, topic, replaced, ADVICE)
+        ends, reader = self._held(), reader_of(self._plan.reader)
+        for topic, positions in at.items():
+            spans = ends[topic].spans if topic in ends else {}
+            require_not_shorter(reader, topic, positions, spans)
+            source = SourceTopic(self._connected(), topic)
+            source.lost(reader, positions, spans)
+            known = epochs.get(topic, {})
+            read = {number: Reached(positions[number], epoch) for number, epoch in known.items()}
+            if read:
+                source.replaced(reader, read, ends[topic])
         self._ends = ends
-        stops = {
-            topic: {number: span.stop for number, span in of.spans.items()}
-            for topic, of in ends.items()
-        }
-        self._seen = within(stops, self._until)
+        self._seen = within({topic: of.next_offsets for topic, of in ends.items()}, self._until)
 
-    def _epochs_at(self, to: Places, at: Places, epochs: Epochs) -> Epochs:
-        """Return the epochs of leaders that have all before these places.
+    def _epochs_at(self, to: Positions, at: Positions, epochs: Epochs) -> Epochs:
+        """Return the epochs of leaders that have all before these positions.
 
         Where nothing is new it stays the one that it was: another would be a batch to Spark.
         """
@@ -285,20 +276,10 @@ class LiveReader(DataSourceStreamReader):
         return found
 
 
-def refuse_what_is_gone(reader: str, at: Places, held: Mapping[str, Mapping[int, range]]) -> None:
-    """Refuse to go on where records that were to be read next are no longer there."""
-    for topic, of in at.items():
-        for number, offset in of.items():
-            span = held.get(topic, {}).get(number)
-            if span is None or offset > span.stop:
-                raise Terminal(
-                    f"{reader} is at {topic}-{number} @ {offset}, and the topic ends before that",
-                    "it was deleted and made again, or restored: start with a new state_dir",
-                )
-            if offset < span.start:
-                raise Terminal(
-                    f"{reader} was to go on at {topic}-{number} @ {offset}, and the topic begins at"
-                    f" {span.start}: {span.start - offset:,} offsets are gone",
-                    "retention took them: replay them from the lake (backfill replay),"
-                    " and start live with a new state_dir",
-                )
+def reader_of(name: str) -> Reader:
+    """Return a live source as a reader of its topics."""
+    return Reader(
+        name,
+        "replay the lost records from the lake (backfill replay), and start live with a new "
+        "state_dir; or rewind the application to before the gap (headrace rewind)",
+    )

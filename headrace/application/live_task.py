@@ -1,37 +1,110 @@
-"""What a task of a live source does: fetch its offsets, decode, turn bad records away."""
+"""A task of a live source: what it has to know, and its work (fetch, decode, reject bad records)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import pyarrow.compute as pc
 
-from headrace.application import turned_away
-from headrace.contract import METADATA
-from headrace.errors import Terminal
+from headrace.application.ahead_of_time import arrivals, hold_back
+from headrace.application.rejected_counts import store_counts
+from headrace.contract import METADATA, with_metadata
 from headrace.kafka.bulk import Producers
-from headrace.kafka.quarantine import READING, Quarantine
-from headrace.kafka.ranges import Readers, offset_of
-from headrace.records.ahead import arrivals, hold_back
-from headrace.records.columns import Columns
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.quarantine import BadRecords, quarantine_settings
+from headrace.kafka.ranges import Readers
+from headrace.landing.record_columns import RecordColumns
+from headrace.landing.topic_values import values_of
+from headrace.schema.arrow import for_spark, to_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
-    from headrace.application.live_plan import LivePlan
-    from headrace.application.places import Stretch
-    from headrace.records.columns import Bad
+    from headrace.application.ahead_of_time import Ahead
+    from headrace.application.positions import TopicRange
+    from headrace.config.app.file import KafkaTopics
+    from headrace.config.workspace.workspace import Cluster, Workspace
+    from headrace.kafka.bulk import ProducerSettings
+    from headrace.kafka.message import Message
+    from headrace.landing.topic_values import Values
+    from headrace.schema.model import Record
 
 # Spark's Python workers live on between tasks, and so do connections and compiled decoders.
 _readers: Final = Readers()
 _producers: Final = Producers()
-_columns: Final[dict[tuple[str, str], Columns]] = {}
+_columns: Final[dict[tuple[str, str], RecordColumns]] = {}
 
 
-def read(plan: LivePlan, stretches: Sequence[Stretch]) -> Iterator[pa.RecordBatch]:
+@dataclass(frozen=True, slots=True)
+class LivePlan:
+    """One live source of an application. `quarantines` has a topic and how to produce to it, by topic.
+
+    `reader` is what its bad records say that they were met by, `folder` where tasks keep how many
+    they met.
+    """
+
+    reader: str
+    topics: tuple[str, ...]
+    properties: Mapping[str, str]
+    region: str | None
+    values: Values
+    quarantines: Mapping[str, tuple[str, ProducerSettings]]
+    folder: Path
+    ahead: Ahead | None
+
+    def __repr__(self) -> str:
+        # Properties may hold a password.
+        return f"LivePlan({self.reader})"
+
+    @property
+    def columns(self) -> pa.Schema:
+        """The columns that Spark is given."""
+        return for_spark(to_arrow(with_metadata(self.values.schema)))
+
+
+def live_plan(  # noqa: PLR0913, PLR0917 - what a source is, and whose
+    workspace: Workspace,
+    source: KafkaTopics,
+    schema: Record | None,
+    reader: str,
+    folder: Path,
+    ahead: Ahead | None,
+) -> LivePlan:
+    """Return the plan of a source; its quarantines are made where they are missing."""
+    cluster = workspace.cluster(source.cluster)
+    return LivePlan(
+        reader=reader,
+        topics=source.topics,
+        properties=cluster.client_properties(),
+        region=cluster.region,
+        values=values_of(workspace, source, schema, source.hygiene, reader),
+        quarantines=_quarantines(workspace, cluster, source, ahead),
+        folder=folder,
+        ahead=ahead,
+    )
+
+
+def _quarantines(
+    workspace: Workspace, cluster: Cluster, source: KafkaTopics, ahead: Ahead | None
+) -> dict[str, tuple[str, ProducerSettings]]:
+    fates = {source.hygiene.on_bad_record, source.hygiene.tombstones, ahead and ahead.action}
+    if "quarantine" not in fates:
+        return {}
+    kafka, named = KafkaCluster(cluster), source.hygiene.quarantine
+    target = kafka if named is None else KafkaCluster(workspace.cluster(named.cluster))
+    names = {one: f"{one}.quarantine" if named is None else named.topic for one in source.topics}
+    return {
+        topic: (name, quarantine_settings(target, name, kafka.settings(topic)))
+        for topic, name in names.items()
+    }
+
+
+def read(plan: LivePlan, stretches: Sequence[TopicRange]) -> Iterator[pa.RecordBatch]:
     """Yield the good records of these offsets, those of a partition in its order.
 
     The bad ones are in the quarantine when the last batch has been taken.
@@ -49,44 +122,29 @@ class _Task:
     def __init__(self, plan: LivePlan) -> None:
         self._plan = plan
         self._counts: Counter[str] = Counter()
-        self._quarantines: dict[str, Quarantine] = {}
+        self._bad: dict[str, BadRecords] = {}
 
     def rows(self, topic: str, ranges: dict[int, range]) -> Iterator[pa.RecordBatch]:
         """Yield the good records of a topic."""
         columns = _columns_of(self._plan, topic)
-        reader = _readers.take(self._plan.properties)
-        try:
+        with _readers.reader(self._plan.properties) as reader:
             for number, messages in reader.chunks(topic, ranges):
                 batch, _, bad = columns(messages, number)
-                self._turn_away(topic, bad)
+                self._bad_of(topic).reject(bad)
                 kept = self._hold_back(topic, batch, messages)
                 if kept.num_rows:
                     yield kept
-        finally:
-            _readers.give_back(self._plan.properties, reader)
 
     def end(self, work: str) -> None:
         """Wait until the bad records are kept, then count them."""
-        for kept in self._quarantines.values():
-            for one in kept.producer.flush():
-                raise kept.refused(one.reason)
-        turned_away.keep(self._plan.folder, work, self._counts)
-
-    def _turn_away(self, topic: str, bad: Sequence[Bad]) -> None:
-        for message, broken in bad:
-            if broken.action == "fail":
-                place = f"{topic}-{message.partition()} @ {message.offset()}"
-                raise Terminal(
-                    f"{self._plan.reader} stops at a bad record: {place}: {broken.reason}",
-                    "mend or skip it, or choose on_bad_record: quarantine",
-                )
-            if broken.action == "quarantine":
-                kept = self._quarantine(topic)
-                kept.add(message, READING, broken.reason, self._plan.reader)
-            self._counts["dropped" if broken.action == "drop" else "quarantined"] += 1
+        for bad in self._bad.values():
+            bad.flush()
+            # Only what there was: a count of none is no news to whoever reads them.
+            self._counts.update(+Counter(quarantined=bad.quarantined, dropped=bad.dropped))
+        store_counts(self._plan.folder, work, self._counts)
 
     def _hold_back(
-        self, topic: str, batch: pa.RecordBatch, messages: Sequence[Any]
+        self, topic: str, batch: pa.RecordBatch, messages: Sequence[Message]
     ) -> pa.RecordBatch:
         ahead = self._plan.ahead
         if ahead is None:
@@ -95,21 +153,21 @@ class _Task:
         self._counts["ahead"] += len(held.rows)
         if held.rows and ahead.action == "quarantine":
             offsets = pc.struct_field(batch.column(METADATA), "offset").take(held.rows).to_pylist()
-            by_offset = {offset_of(message): message for message in messages}
+            by_offset = {message.offset(): message for message in messages}
             for offset in offsets:
                 reason = f"{ahead.column} is too far ahead of its arrival"
-                self._quarantine(topic).add(by_offset[offset], READING, reason, self._plan.reader)
+                self._bad_of(topic).quarantine(by_offset[offset], reason)
         return held.batch
 
-    def _quarantine(self, topic: str) -> Quarantine:
-        if topic not in self._quarantines:
-            target, way = self._plan.quarantines[topic]
-            self._quarantines[topic] = Quarantine(_producers.get(way), target)
-        return self._quarantines[topic]
+    def _bad_of(self, topic: str) -> BadRecords:
+        if topic not in self._bad:
+            reader, target = self._plan.reader, self._plan.quarantines.get(topic)
+            self._bad[topic] = BadRecords(reader, reader, target, _producers)
+        return self._bad[topic]
 
 
-def _columns_of(plan: LivePlan, topic: str) -> Columns:
+def _columns_of(plan: LivePlan, topic: str) -> RecordColumns:
     key = plan.values.id, topic
     if key not in _columns:
-        _columns[key] = Columns(plan.values, topic, plan.region, plan.columns)
+        _columns[key] = RecordColumns(plan.values, topic, plan.region, plan.columns)
     return _columns[key]

@@ -1,6 +1,6 @@
-"""How many records a source turned away, kept by its tasks: a small file for each that met some.
+"""How many records a source rejected, stored by its tasks: a small file for each that met some.
 
-A task that is done again writes the same file again, so nothing is counted twice, in one run or
+A task that is repeated writes the same file again, so nothing is counted twice, in one run or
 over several.
 """
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def keep(folder: Path, work: str, counts: Mapping[str, int]) -> None:
-    """Keep the counts of a piece of work, which has the same name each time that it is done."""
+def store_counts(folder: Path, work: str, counts: Mapping[str, int]) -> None:
+    """Store the counts of a piece of work, which has the same name each time that it is done."""
     if not any(counts.values()):
         return
     name = hashlib.sha256(work.encode()).hexdigest()[:24]
@@ -28,7 +28,7 @@ def keep(folder: Path, work: str, counts: Mapping[str, int]) -> None:
 
 
 def counted(folder: Path) -> Counter[str]:
-    """Return how many records were turned away so far, by what became of them."""
+    """Return how many records were rejected so far, by what became of them."""
     total: Counter[str] = Counter()
     for path in folder.glob("*.json"):
         total.update(msgspec.json.decode(path.read_bytes(), type=dict[str, int]))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.config.app import DynamicSource, HybridSource, IcebergSource, KafkaTopics
-from headrace.config.problems import did_you_mean
+from headrace.config.app.file import DynamicSource, HybridSource, IcebergSource, KafkaTopics
 from headrace.errors import UsageError
+from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.config.app import App
+    from headrace.config.app.file import App
 
 Concrete: TypeAlias = KafkaTopics | IcebergSource | HybridSource
 
@@ -43,7 +43,7 @@ def selected(app: App, choices: Mapping[str, str]) -> dict[str, Concrete]:
             )
         if choice not in source.candidates:
             advice = did_you_mean(choice, source.candidates)
-            raise UsageError(f"{choice} is no candidate of {name}", advice)
+            raise UsageError(f"{choice} is not a candidate of {name}", advice)
     return {name: _follow(app, name, choices) for name in names_for_the_transform(app)}
 
 

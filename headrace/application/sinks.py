@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.application.emitted import require_columns
-from headrace.application.jsonl_sink import JsonLines
+from headrace.application.emitted import JSON_OPTIONS, encode_key, encode_value, require_columns
 from headrace.application.late_in_plan import dropped_late
 from headrace.application.table_sink import AppendOnce, Upsert, ensure_fits
-from headrace.config.app_sinks import IcebergSink, JsonlSink
-from headrace.formats.encode import encode_key, encode_value
+from headrace.config.app.sinks import IcebergSink, JsonlSink
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.spark import spark_options
+from headrace.kafka.settings import spark_options
+from headrace.queries.checkpoint import query_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.application.late_rows import LateRows
-    from headrace.config.app_sinks import AppSink, TopicOfResults
-    from headrace.config.workspace import Workspace
+    from headrace.config.app.sinks import AppSink, TopicOfResults
+    from headrace.config.workspace.workspace import Workspace
 
-    # Calls the last when the batch is computed, and before anything keeps it from being repeated.
     Write: TypeAlias = Callable[[DataFrame, int, Callable[[], None]], None]
+    from collections.abc import Callable
 
 
 def start(  # noqa: PLR0913 - a query is made of these
@@ -93,3 +94,37 @@ def _to_kafka(
     writer = records.write.format("kafka").mode("append").options(**options)
     writer.option("kafka.acks", "all").option("topic", sink.topic).save()
     computed()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """Writes the batches of one query. Spark's own sink would skip those of a second query."""
+
+    folder: Path
+    name: str
+    checkpoint: Path
+
+    def __call__(self, batch: DataFrame, batch_id: int, computed: Callable[[], None]) -> None:
+        """Write a batch; what a killed one left under its name is replaced."""
+        prefix = f"{prefix_of(self.name, query_id(self.checkpoint))}{batch_id:06d}"
+        # A name that readers of folders pass over.
+        draft = self.folder / f".{prefix}"
+        batch.write.mode("overwrite").options(**JSON_OPTIONS).json(draft.as_uri())
+        computed()
+        for old in self.folder.glob(f"{prefix}-*.jsonl"):
+            old.unlink()
+        parts = (path for path in sorted(draft.glob("part-*")) if path.stat().st_size)
+        for number, part in enumerate(parts):
+            part.replace(self.folder / f"{prefix}-{number:03d}.jsonl")
+        shutil.rmtree(draft)
+
+
+def files_after(folder: Path, prefix: str, batch: int) -> list[Path]:
+    """Return the files of a query's batches after this one."""
+    found = sorted(folder.glob(f"{prefix}*.jsonl"))
+    return [one for one in found if int(one.name.removeprefix(prefix).split("-")[0]) > batch]
+
+
+def prefix_of(name: str, query: str) -> str:
+    """Return what the names of a query's files begin with."""
+    return f"{name}-{query[:8]}-"

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 import structlog
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.storagelevel import StorageLevel
 
-from headrace.checkpoint import query_id
 from headrace.errors import Terminal, Transient
-from headrace.iceberg.result_tables import ensure_result_table
+from headrace.iceberg.spark_catalog import quoted, spark_name
 from headrace.iceberg.spark_files import write_uncommitted
-from headrace.iceberg.spark_names import quoted, spark_name
-from headrace.iceberg.tables import table_loader
-from headrace.landing.commits import Batch, TableCommits
-from headrace.landing.marks import Identity
+from headrace.iceberg.tables import ensure_result_table, table_loader
+from headrace.landing.commit_state import Identity
+from headrace.landing.commits import TableBatch, TableCommits
+from headrace.queries.checkpoint import query_id
+from headrace.retries import retry
 from headrace.schema.spark import from_spark
 
 if TYPE_CHECKING:
@@ -28,15 +26,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from headrace.config.app_sinks import IcebergSink
-    from headrace.config.workspace import Workspace
+    from headrace.config.app.sinks import IcebergSink
+    from headrace.config.workspace.workspace import Workspace
 
 OPTIONS: Final = {"fanout-enabled": "true", "use-table-distribution-and-ordering": "false"}
-WAITS_S: Final = (0.0, 0.5, 1.0, 2.0, 4.0)
+ATTEMPTS: Final = 5
+FIRST_WAIT_S: Final = 0.5
 # What Iceberg raises when the table has moved on under a commit.
 CONFLICTS: Final = ("ValidationException", "CommitFailedException")
 # The landing protocol counts offsets of partitions; the batches of a query are one such sequence.
 BATCHES: Final = 0
+# What the rows of a merge are called in its conditions.
+GIVEN: Final = "headrace_given"
 log = structlog.get_logger(__name__)
 
 
@@ -49,14 +50,17 @@ def ensure_fits(workspace: Workspace, sink: IcebergSink, result: DataFrame) -> N
     have = {one.name: one.dataType.simpleString() for one in held.fields}
     give = {one.name: one.dataType.simpleString() for one in result.schema.fields}
     problems = [
-        f"{name} is {have.get(name, 'not there')}, the result has {give.get(name, 'no such column')}"
+        (
+            f"{name} is {have.get(name, 'missing')} in the table and {give.get(name, 'missing')} "
+            "in the result"
+        )
         for name in sorted(have | give)
         if have.get(name) != give.get(name)
     ]
     if problems:
         raise Terminal(
             f"table {sink.identifier} does not fit the result: {'; '.join(problems)}",
-            "name another table, or bring the transform and the table together",
+            "name another table, or make the transform and the table agree",
         )
 
 
@@ -64,7 +68,7 @@ def ensure_fits(workspace: Workspace, sink: IcebergSink, result: DataFrame) -> N
 class AppendOnce:
     """Appends the batches of one query, each once, whenever the process is killed.
 
-    The number of the batch is a mark that the table gets in the same commit as the rows.
+    The number of the batch is part of the commit state that the table gets in the same commit as the rows.
     """
 
     workspace: Workspace
@@ -83,7 +87,7 @@ class AppendOnce:
 
 
 def writer_of(name: str, query: str) -> str:
-    """Return who the table says has appended: a checkpoint that begins anew counts anew."""
+    """Return who the table says has appended: a new checkpoint counts from the beginning."""
     return f"{name}.{query[:8]}"
 
 
@@ -98,14 +102,14 @@ def append_once(
 
     `computed` is called when the files are written, and before they are committed.
     """
-    mark = commits.resume()
-    if mark is not None and mark.next_offsets.get(BATCHES, 0) > number:
-        log.info("the table has this batch", table=table, batch=number)
+    state = commits.resume()
+    if state is not None and state.next_offsets.get(BATCHES, 0) > number:
+        log.info("the table already has this batch", table=table, batch=number)
         return
     files = write_uncommitted(rows, spark_name(table), OPTIONS)
     computed()
     if files:
-        commits.commit(Batch(files, {BATCHES: number}, {BATCHES: number + 1}))
+        commits.commit(TableBatch(files, {BATCHES: number}, {BATCHES: number + 1}))
 
 
 def append_whole(rows: DataFrame, workspace: Workspace, table: str, name: str) -> None:
@@ -120,7 +124,7 @@ def _commits(workspace: Workspace, table: str, writer: str, of: str) -> TableCom
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """Merges batches into a table by key: done again, a batch changes nothing."""
+    """Merges batches into a table by key: repeated, a batch changes nothing."""
 
     sink: IcebergSink
 
@@ -150,58 +154,52 @@ class Upsert:
         if twice:
             shown = ", ".join(f"{name}={twice[0][name]}" for name in self.sink.key)
             raise Terminal(
-                f"batch {batch_id} has {twice[0]['count']} rows of the key {shown}",
-                "which of them counts? name a column that grows: sink.version; or widen sink.key",
+                f"batch {batch_id} has {twice[0]['count']} rows with the key {shown}",
+                "say which row wins: name a column that grows as sink.version; or add columns to "
+                "sink.key",
             )
         return rows
 
     def _merge(self, rows: DataFrame) -> None:
-        spark, view = rows.sparkSession, f"batch_{uuid4().hex}"
-        rows.createOrReplaceTempView(view)
+        spark, table, held = rows.sparkSession, spark_name(self.sink.identifier), self.sink.table
+        # Not by a view in SQL: Spark cannot plan a MERGE from a view of a table's rows.
+        given = rows.alias(GIVEN)
         names = [quoted(name) for name in self.sink.key]
-        same = " AND ".join(f"t.{name} <=> s.{name}" for name in names)
-        version = None if self.sink.version is None else quoted(self.sink.version)
-        newer = (
-            "" if version is None else f"AND (t.{version} IS NULL OR s.{version} >= t.{version})"
-        )
-        deletes, there = "", ""
+        same = " AND ".join(f"{quoted(held)}.{name} <=> {GIVEN}.{name}" for name in names)
+        newer = "true"
+        if self.sink.version is not None:
+            version = quoted(self.sink.version)
+            held_version, given_version = f"{quoted(held)}.{version}", f"{GIVEN}.{version}"
+            newer = f"({held_version} IS NULL OR {given_version} >= {held_version})"
+        gone = "false"
         if self.sink.deleted is not None:
-            gone = f"coalesce(s.{quoted(self.sink.deleted)}, false)"
-            deletes, there = f"WHEN MATCHED AND {gone} {newer} THEN DELETE", f"AND NOT {gone}"
-        merge = (
-            f"MERGE INTO {spark_name(self.sink.identifier)} t USING {view} s ON {same} {deletes}"
-            f" WHEN MATCHED {newer} THEN UPDATE SET * WHEN NOT MATCHED {there} THEN INSERT *"
-        )
+            gone = f"coalesce({GIVEN}.{quoted(self.sink.deleted)}, false)"
 
         def commit() -> None:
             # A session keeps for a while what it has seen of a table.
-            spark.catalog.refreshTable(spark_name(self.sink.identifier))
-            spark.sql(merge)
+            spark.catalog.refreshTable(table)
+            merge = given.mergeInto(table, F.expr(same))
+            if self.sink.deleted is not None:
+                merge = merge.whenMatched(F.expr(f"{gone} AND {newer}")).delete()
+            merge = merge.whenMatched(F.expr(newer)).updateAll()
+            merge.whenNotMatched(F.expr(f"NOT {gone}")).insertAll().merge()
 
-        try:
-            again_on_conflict(commit, self.sink.identifier)
-        finally:
-            spark.catalog.dropTempView(view)
+        again_on_conflict(commit, self.sink.identifier)
 
 
 def again_on_conflict(commit: Callable[[], object], table: str) -> None:
     """Do what commits to a table; do it again where another commit came in between."""
-    for wait_s in WAITS_S:
-        time.sleep(wait_s)
-        try:
-            commit()
-        except Exception as problem:
-            if (
-                not isinstance(problem, PySparkException)
-                and "Py4JJavaError" not in type(problem).__name__
-            ):
-                raise
-            if not any(word in str(problem) for word in CONFLICTS):
-                raise
-            log.info("another commit came in between, once more", table=table)
-        else:
-            return
-    raise Transient(
-        f"{table} was changed by others at every one of {len(WAITS_S)} attempts",
-        "start it again: what is committed stays",
-    )
+    try:
+        retry(commit, _is_conflict, ATTEMPTS, FIRST_WAIT_S)
+    except Exception as problem:
+        if not _is_conflict(problem):
+            raise
+        raise Transient(
+            f"other jobs changed {table} during each of {ATTEMPTS} attempts",
+            "start it again: committed batches are not repeated",
+        ) from problem
+
+
+def _is_conflict(problem: Exception) -> bool:
+    is_sparks = isinstance(problem, PySparkException) or "Py4JJavaError" in type(problem).__name__
+    return is_sparks and any(word in str(problem) for word in CONFLICTS)

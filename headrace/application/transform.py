@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from headrace.application.ahead_of_time import Ahead
 from headrace.application.functions import load, register
 from headrace.errors import HeadraceError, Terminal
-from headrace.python_errors import told_in
-from headrace.records.ahead import Ahead
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,32 +60,35 @@ def with_watermarks(
 
 def result_of(app: LoadedApp, sources: Sources, root: Path) -> DataFrame:
     """Return what the application computes."""
-    transform, places = app.config.transform, (app.path.parent, root)
+    transform, folders = app.config.transform, (app.path.parent, root)
     try:
         if transform.python is not None:
-            return _built(transform.python, sources, places)
+            return _built(transform.python, sources, folders)
         for target in transform.udfs:
-            register(sources.spark, target.partition(":")[2], load(target, places))
+            register(sources.spark, target.partition(":")[2], load(target, folders))
         for name, frame in sources.items():
             frame.createOrReplaceTempView(f"`{name}`")
         return sources.spark.sql(app.query or "")
     except HeadraceError:
         raise
     except Exception as problem:
+        # It loads py4j, which a plan without Spark does without.
+        from headrace.jvm.failures import error_in  # noqa: PLC0415
+
         # What a transform reads while it is built is read by tasks, and may fail in a sentence.
-        if (told := told_in(str(problem))) is not None:
-            raise told from problem
+        if (ours := error_in(str(problem))) is not None:
+            raise ours from problem
         reason = str(problem).strip().splitlines()[0]
         raise Terminal(
             f"the transform of {app.config.name} failed: {type(problem).__name__}: {reason}",
-            f"it is named in {app.path.name}",
+            f"the file {app.path.name} names it",
         ) from problem
 
 
-def _built(target: str, sources: Sources, places: tuple[Path, ...]) -> DataFrame:
+def _built(target: str, sources: Sources, folders: tuple[Path, ...]) -> DataFrame:
     from pyspark.sql import DataFrame  # noqa: PLC0415 - importing it takes a second
 
-    result = load(target, places)(sources)
+    result = load(target, folders)(sources)
     if not isinstance(result, DataFrame):
         raise Terminal(f"{target} returned {type(result).__name__}, not a DataFrame")
     return result

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import rich_click as click
 
-from headrace.errors import BadConfig, HeadraceError
+from headrace.errors import BadConfig, HeadraceError, Transient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +48,21 @@ class EntryPointGroup(click.RichGroup):
         return None
 
 
+def file_option(what: str) -> Callable[[F], F]:
+    """Return the option that names the file of a command."""
+    return click.option(
+        "-c",
+        "--config",
+        "path",
+        required=True,
+        type=click.Path(path_type=Path, dir_okay=False),
+        help=f"The {what}.",
+    )
+
+
+app_option = file_option("application's file (kind: app)")
+
+
 def workspace_option(function: F) -> F:
     """Add `--workspace`."""
     return click.option(
@@ -60,7 +77,10 @@ def log_option(function: F) -> F:
     """Add `--log-format`, which takes effect at once."""
 
     def set_up(_ctx: click.Context, _param: click.Parameter, value: str) -> None:
+        from headrace.log import configure_logging
+
         os.environ[LOG_FORMAT] = value
+        configure_logging()
 
     return click.option(
         "--log-format",
@@ -70,71 +90,112 @@ def log_option(function: F) -> F:
         show_default=True,
         expose_value=False,
         callback=set_up,
-        help="How logs look on stderr.",
+        help="The format of the logs on stderr.",
     )(function)
 
 
-def output_option(function: F) -> F:
-    """Add `-o/--output text|json`, passed on as `as_json`."""
+@dataclass
+class Report:
+    """How a command was asked to print its result; its errors are printed in the same form."""
 
-    def is_json(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
+    as_json: bool = False
+
+
+def report_option(*flags: str) -> Callable[[F], F]:
+    """Add an option that prints the result, or the error, as text or as JSON."""
+
+    def is_json(ctx: click.Context, _param: click.Parameter, value: str) -> bool:
+        report = ctx.find_object(Report)
+        if report:
+            report.as_json = value == "json"
         return value == "json"
 
     return click.option(
-        "-o",
-        "--output",
+        *flags,
         "as_json",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
         callback=is_json,
-        help="How the result is printed on stdout.",
-    )(function)
+        is_eager=True,  # a mistake in another option is printed in this form, too
+        help="The format of the result, or of the error, on stdout.",
+    )
+
+
+output_option = report_option("-o", "--output")
+# Where --output names an output of a stream.
+format_option = report_option("--format")
 
 
 def run(command: click.Command, name: str) -> None:
     """Run a command as a console script: every outcome has its exit code and its sentence."""
+    report = Report()
     try:
-        result = command.main(prog_name=name, standalone_mode=False)
+        result = command.main(prog_name=name, standalone_mode=False, obj=report)
     except click.ClickException as problem:
         problem.show()
-        sys.exit(problem.exit_code)
+        report.as_json = report.as_json or _asked_for_json(problem)
+        _end(report, problem.exit_code, problem.format_message())
     except (click.Abort, KeyboardInterrupt):
         say("interrupted")
-        sys.exit(INTERRUPTED)
+        _end(report, INTERRUPTED, "interrupted")
     except BadConfig as problem:
-        # As compilers print it, so that an editor can jump to each place.
+        # As compilers print it, so that an editor can jump to each line.
         click.echo(str(problem), err=True)
         count = len(problem.problems)
         mistakes = "1 mistake" if count == 1 else f"{count} mistakes"
-        say(f"{mistakes} in config files; nothing was started")
-        sys.exit(problem.exit_code)
+        sentence = f"{mistakes} in config files; nothing was started"
+        say(sentence)
+        problems = [one.as_dict() for one in problem.problems]
+        _end(report, problem.exit_code, sentence, problems=problems)
     except HeadraceError as problem:
         say(str(problem))
-        sys.exit(problem.exit_code)
+        facts = {"kind": type(problem).__name__, "retry": isinstance(problem, Transient)}
+        _end(report, problem.exit_code, problem.message, problem.advice, **facts)
     except BrokenPipeError:
-        # Whoever read our output has gone: not an error, and nobody is left to tell.
+        # Whoever read our output has gone: not an error, and nobody is left to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
     except OSError as problem:
         if problem.filename is None and problem.errno != errno.ENOSPC:
-            unknown(problem)
-        say(f"{problem.filename or 'a file'}: {problem.strerror}")
-        if problem.errno == errno.ENOSPC:
-            say("  → make room, then run the same command again")
-        sys.exit(FAILED)
+            _end_unknown(report, problem)
+        sentence = f"{problem.filename or 'a file'}: {problem.strerror}"
+        no_space = problem.errno == errno.ENOSPC
+        advice = "free some space, then run the same command again" if no_space else ""
+        say(f"{sentence}\n  → {advice}" if advice else sentence)
+        _end(report, FAILED, sentence, advice)
     except Exception as problem:  # noqa: BLE001 - the last line before a user
-        unknown(problem)
+        _end_unknown(report, problem)
     sys.exit(result if isinstance(result, int) else 0)
 
 
-def unknown(problem: Exception) -> NoReturn:
-    """End with an error that is none of ours; whoever develops can see where it came from."""
+def _asked_for_json(problem: click.ClickException) -> bool:
+    """Return whether a command line asks for JSON that failed before its options were read."""
+    context = problem.ctx if isinstance(problem, click.UsageError) else None
+    options = context.command.params if context else []
+    flags = [flag for one in options if one.name == "as_json" for flag in one.opts]
+    words = " ".join(sys.argv[1:])
+    return any(f"{flag} json" in words or f"{flag}=json" in words for flag in flags)
+
+
+def _end(
+    report: Report, exit_code: int, message: str, advice: str = "", **facts: object
+) -> NoReturn:
+    """End with an error; where a program reads the result, stdout has the error's facts."""
+    if report.as_json:
+        error = {"message": message, "advice": advice or None, "exit_code": exit_code, **facts}
+        click.echo(json.dumps({"error": error}, ensure_ascii=False))
+    sys.exit(exit_code)
+
+
+def _end_unknown(report: Report, problem: Exception) -> NoReturn:
+    """End with an unexpected error; a developer can see where it came from."""
     if os.environ.get("HEADRACE_TRACEBACK"):
         raise problem
-    say(f"{type(problem).__name__}: {problem}")
-    say("  → this is not an error that headrace knows; HEADRACE_TRACEBACK=1 shows where")
-    sys.exit(FAILED)
+    message = f"{type(problem).__name__}: {problem}"
+    advice = "headrace did not expect this error; HEADRACE_TRACEBACK=1 shows where it happened"
+    say(f"{message}\n  → {advice}")
+    _end(report, FAILED, message, advice, kind=type(problem).__name__)
 
 
 def say(text: str) -> None:

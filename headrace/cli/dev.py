@@ -10,7 +10,7 @@ import rich_click as click
 from headrace.cli.command import log_option, output_option, workspace_option
 
 if TYPE_CHECKING:
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from headrace.embedded.dev import DevStack
 
 CHECK_EVERY_S = 0.5
@@ -23,12 +23,12 @@ CHECK_EVERY_S = 0.5
     "ports",
     type=click.IntRange(0, 65535),
     multiple=True,
-    help="Where Kafka listens on the loopback; 0 takes a free port."
+    help="The loopback port of Kafka; 0 takes a free port."
     " [default: the loopback ports that headrace.yaml names, else 9092 if it is free]",
 )
-@click.option("--ephemeral", is_flag=True, help="Keep nothing: all state is removed at the end.")
-@click.option("--demo", is_flag=True, help="Send events through all stages, and show the counts.")
-@click.option("--once", is_flag=True, help="With --demo: stop when it has ended.")
+@click.option("--ephemeral", is_flag=True, help="Remove all state at the end.")
+@click.option("--demo", is_flag=True, help="Send events through all stages and show the counts.")
+@click.option("--once", is_flag=True, help="With --demo: stop when the demo has ended.")
 @output_option
 @log_option
 def dev(
@@ -42,18 +42,16 @@ def dev(
 ) -> int:
     """Run a Kafka broker and an Iceberg catalog on this machine until Ctrl-C.
 
-    Both are real: Kafka in a process of its own (KRaft, 512 MB of heap, loopback only) and an
-    Iceberg SQL catalog on SQLite that Spark and Python share. Their state lies under .headrace/
-    and is there again at the next start.
+    Both are real. Kafka runs in its own process (KRaft, 512 MB of heap, loopback only). The
+    Iceberg catalog is a SQL catalog on SQLite that Spark and Python share. Their state is under
+    .headrace/, and the next start uses it again.
     """
     from headrace.embedded.dev import DevOptions, DevStack
     from headrace.errors import UsageError
-    from headrace.log import configure_logging
     from headrace.signals import Drain
 
     if once and not demo:
-        raise UsageError("--once goes with --demo", "headrace dev --demo --once")
-    configure_logging()
+        raise UsageError("--once needs --demo", "headrace dev --demo --once")
     if demo:
         from headrace.demo.run import DemoOptions, run_demo
 
@@ -73,7 +71,7 @@ def dev(
 def _place(directory: Path | None) -> tuple[Path, Workspace | None]:
     """Return the workspace that we serve; anywhere else, this folder."""
     from headrace.config.load import load_workspace
-    from headrace.config.workspace import FILE_NAME
+    from headrace.config.workspace.workspace import FILE_NAME
 
     here = (directory or Path.cwd()).absolute()
     if any((folder / FILE_NAME).exists() for folder in (here, *here.parents)):

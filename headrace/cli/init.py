@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import rich_click as click
 
-from headrace.cli.command import log_option
+from headrace.cli.command import log_option, output_option
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@output_option
 @log_option
-def init(directory: Path) -> None:
-    """Make a new workspace in DIR: a stream, a lake table, three apps, records and tests.
+def init(directory: Path, *, as_json: bool) -> None:
+    """Create a workspace in DIR: a stream, a lake table, three applications, records and tests.
 
-    The apps are one of each kind: a query, a query with a function in Python, a program.
+    The applications are one of each kind: a query, a query with a Python function, a Python
+    program.
 
-    Every file in it is short, works as it is, and is meant to be changed. Existing files are
-    never written over.
+    Every file is short and works without changes; change them as you need. Existing files are
+    never overwritten.
     """
-    from headrace.workspace_template import create_workspace
+    from headrace.demo.workspace_template import create_workspace
 
     files = create_workspace(directory)
+    if as_json:
+        shown = {"directory": str(directory), "files": [str(path) for path in files]}
+        click.echo(json.dumps(shown, ensure_ascii=False))
+        return
     width = max(len(str(path)) for path in files)
     for path in files:
         click.echo(f"  {path!s:<{width}}  {path.stat().st_size:>6,} bytes")

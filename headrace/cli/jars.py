@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+import json
+
 import rich_click as click
 
-from headrace.cli.command import log_option
+from headrace.cli.command import log_option, output_option
 
 
 @click.group()
 def jars() -> None:
-    """Fetch and list the jars that headrace hands to Spark and to the embedded broker.
+    """Fetch and list the jars that headrace passes to Spark and to the embedded broker.
 
-    They come by coordinates from the public Maven repository, or from the mirror
-    that the Ivy settings file in HEADRACE_IVY_SETTINGS names, and are checked by hash.
+    They come from the public Maven repository, or from the mirror that the Ivy settings file in
+    HEADRACE_IVY_SETTINGS names. Their hashes are checked.
     """
 
 
 @jars.command()
+@output_option
 @log_option
-def fetch() -> None:
-    """Download what is missing into the user's cache, and check all hashes.
+def fetch(*, as_json: bool) -> None:
+    """Download missing jars into the user's cache, and check all hashes.
 
-    Jars that only some catalogs need (PostgreSQL, S3) come when Spark first starts with one.
+    Some catalogs need more jars (PostgreSQL, S3). They are downloaded when Spark first starts with
+    such a catalog.
     """
     from headrace.jars.cache import cache_dir, ensure
     from headrace.jars.lock import ALWAYS
-    from headrace.log import configure_logging
 
-    configure_logging()
     count = sum(len(ensure(jar_set)) for jar_set in ALWAYS)
-    click.echo(f"{count} jars in {cache_dir()}", err=True)
+    if as_json:
+        click.echo(json.dumps({"jars": count, "directory": str(cache_dir())}, ensure_ascii=False))
+    else:
+        click.echo(f"{count} jars in {cache_dir()}", err=True)
 
 
 @jars.command(name="list")
-def list_jars() -> None:
-    """Print coordinates and hashes."""
+@output_option
+def list_jars(*, as_json: bool) -> None:
+    """Print the coordinates and hashes of all jars."""
     from headrace.jars.lock import JAR_SETS, locked
 
-    for jar_set in JAR_SETS:
-        for jar in locked(jar_set):
-            click.echo(f"{jar.jar_set}\t{jar.coordinate}\t{jar.sha256}")
+    found = [jar for jar_set in JAR_SETS for jar in locked(jar_set)]
+    if as_json:
+        facts = [{"set": one.jar_set, "jar": one.coordinate, "sha256": one.sha256} for one in found]
+        click.echo(json.dumps(facts))
+        return
+    for jar in found:
+        click.echo(f"{jar.jar_set}\t{jar.coordinate}\t{jar.sha256}")

@@ -10,14 +10,18 @@ from headrace.cli.command import EntryPointGroup, run
 @click.group(cls=EntryPointGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headrace")
 def headrace() -> None:
-    """Route event streams, land them in the lake, replay them into the same application.
+    """Route Kafka topics, land them in Iceberg tables, and replay them into the same application.
 
-    A first look:
+    To begin:
 
-        headrace dev --demo    # everything once, with counts
-        headrace init plays    # a workspace of your own, with a README
+        headrace dev --demo    # runs all stages once and shows the counts
+        headrace init plays    # creates a workspace with a README
 
-    The stages are commands of their own: router, lake-writer, backfill.
+    `headrace router`, `headrace lake-writer` and `headrace backfill` are also separate commands:
+    `router`, `lake-writer`, `backfill`.
+
+    Exit codes: 0 done; 1 failed, or a check found a problem; 2 wrong usage; 78 a mistake in a
+    config file; 130 interrupted.
     """
 
 

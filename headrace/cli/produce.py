@@ -12,12 +12,12 @@ from headrace.cli.command import log_option, output_option, workspace_option
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
-@click.option("--cluster", required=True, help="A cluster of headrace.yaml.")
-@click.option("--topic", required=True, help="The topic; made where it is missing.")
+@click.option("--cluster", required=True, help="The cluster's name in headrace.yaml.")
+@click.option("--topic", required=True, help="The topic; it is created if it is missing.")
 @click.option(
     "--envelope",
     is_flag=True,
-    help="Each line is an object with key, value, headers and timestamp around the record.",
+    help="Each line is an object with key, value, headers and timestamp.",
 )
 @output_option
 @workspace_option
@@ -33,17 +33,16 @@ def produce(
 ) -> None:
     """Send records from JSON Lines files, or from stdin (-), to a topic.
 
-    Without --envelope a line is a record's value, sent as it stands. With it, a line is an
-    object like {"key": "u1", "value": {…}, "headers": {"region": "eu"}, "timestamp": 1772323200000};
-    a value or key that is a text is sent as that text, anything else as JSON, null as null. The
-    timestamp is in milliseconds of the epoch, or ISO-8601. Each record is acknowledged by the
-    cluster before the command ends; a line that cannot be sent stops it with the line's number.
+    Without --envelope, each line is the value of one record and is sent unchanged. With it, each
+    line is an object like
+    {"key": "u1", "value": {…}, "headers": {"region": "eu"}, "timestamp": 1772323200000}.
+    A key or value that is a text is sent as that text, null as null, anything else as JSON. The
+    timestamp is in milliseconds since the epoch, or ISO-8601. The cluster has acknowledged every
+    record before the command ends. If a line cannot be sent, the command stops with its number.
     """
     from headrace.config.load import load_workspace
-    from headrace.log import configure_logging
     from headrace.produce import send_files
 
-    configure_logging()
     workspace = load_workspace(workspace_dir)
     sent = send_files(files or (Path("-"),), workspace.cluster(cluster), topic, envelope=envelope)
     if as_json:

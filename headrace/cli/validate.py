@@ -14,8 +14,8 @@ import rich_click as click
 from headrace.cli.command import FAILED, output_option, workspace_option
 
 if TYPE_CHECKING:
-    from headrace.config.problems import Problem
-    from headrace.config.validate import Findings
+    from headrace.config.validate import ValidationReport
+    from headrace.problems import Problem
 
 
 @click.command()
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def validate(files: tuple[Path, ...], workspace_dir: Path | None, *, as_json: bool) -> int:
     """Check config files and report all their mistakes at once.
 
-    Without FILE, checks headrace.yaml and every YAML file of the workspace that has a `kind:`.
-    Exits with 1 if there is a mistake.
+    Without FILE, it checks headrace.yaml and every YAML file of the workspace that has a `kind:`.
+    The exit code is 1 if there is a mistake.
     """
     # A run this short leaves nothing to collect, and the collector takes a tenth of its time.
     gc.disable()
@@ -36,39 +36,39 @@ def validate(files: tuple[Path, ...], workspace_dir: Path | None, *, as_json: bo
 
     if files:
         root = find_workspace(workspace_dir) if workspace_dir else None
-        findings = check_files(files, root)
+        report = check_files(files, root)
     else:
-        findings = check_workspace(find_workspace(workspace_dir))
+        report = check_workspace(find_workspace(workspace_dir))
     if as_json:
-        click.echo(json.dumps(_as_dict(findings), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_as_dict(report), indent=2, ensure_ascii=False))
     else:
-        _print(findings)
-    return FAILED if findings.problems else 0
+        _print(report)
+    return FAILED if report.problems else 0
 
 
-def _as_dict(findings: Findings) -> dict[str, object]:
-    from headrace.config.problems import shown_path
+def _as_dict(report: ValidationReport) -> dict[str, object]:
+    from headrace.problems import shown_path
 
     return {
-        "ok": not findings.problems,
-        "files": [shown_path(path) for path in findings.files],
-        "kinds": findings.kinds,
-        "problems": [problem.as_dict() for problem in findings.problems],
+        "ok": not report.problems,
+        "files": [shown_path(path) for path in report.files],
+        "kinds": report.kinds,
+        "problems": [problem.as_dict() for problem in report.problems],
     }
 
 
-def _print(findings: Findings) -> None:
+def _print(report: ValidationReport) -> None:
     colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    for problem in findings.problems:
+    for problem in report.problems:
         click.echo(_colored(problem) if colored else str(problem), color=colored)
-    if findings.problems:
-        files = len({problem.path for problem in findings.problems})
-        click.echo(f"{_count(len(findings.problems), 'problem')} in {_count(files, 'file')}")
+    if report.problems:
+        files = len({problem.path for problem in report.problems})
+        click.echo(f"{_count(len(report.problems), 'problem')} in {_count(files, 'file')}")
         return
     kinds = ", ".join(
-        _count(number, kind.replace("_", " ")) for kind, number in findings.kinds.items()
+        _count(number, kind.replace("_", " ")) for kind, number in report.kinds.items()
     )
-    checked = _count(len(findings.files), "file")
+    checked = _count(len(report.files), "file")
     click.echo(f"ok: {checked} checked" + (f" — {kinds}" if kinds else ""))
 
 

@@ -6,28 +6,28 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.config.app import App
-from headrace.config.checks_app import check_app
-from headrace.config.checks_lake_table import check_lake_table
-from headrace.config.checks_stream import check_stream
-from headrace.config.explain import validated
-from headrace.config.lake_table import LakeTable
-from headrace.config.problems import absolute, did_you_mean, nearest
-from headrace.config.read import read_document
-from headrace.config.sheet import Known, Sheet
-from headrace.config.stream import Stream
-from headrace.config.workspace import Catalog, Cluster, Workspace
-from headrace.config.workspace_file import WorkspaceFile
+from headrace.config.app.checks import check_app
+from headrace.config.app.file import App
+from headrace.config.common.section import KnownNames, Section
+from headrace.config.lake_table.checks import check_lake_table
+from headrace.config.lake_table.file import LakeTable
+from headrace.config.stream.checks import check_stream
+from headrace.config.stream.file import Stream
+from headrace.config.workspace.file import WorkspaceFile
+from headrace.config.workspace.workspace import Catalog, Cluster, Workspace
+from headrace.config.yaml.model_errors import validated
+from headrace.config.yaml.reader import read_document
+from headrace.problems import absolute, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headrace.config.document import Document
-    from headrace.config.model import Model
+    from headrace.config.common.model import Model
+    from headrace.config.yaml.document import Document
     from headrace.schema.model import Record
 
-KINDS: dict[str, tuple[type[Model], Callable[[Sheet], dict[str, Record]]]] = {
+KINDS: dict[str, tuple[type[Model], Callable[[Section], dict[str, Record]]]] = {
     "stream": (Stream, check_stream),
     "lake_table": (LakeTable, check_lake_table),
     "app": (App, check_app),
@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[type[Model], Callable[[Sheet], dict[str, Record]]]] = {
 
 
 @dataclass(slots=True)
-class Examined:
+class CheckedFile:
     """A kind file after all its checks. `config` is None where the file has a problem."""
 
     document: Document
@@ -44,47 +44,48 @@ class Examined:
     schemas: dict[str, Record] = field(default_factory=dict)
 
 
-def examine(path: Path, known: Known, expected: str | None = None) -> Examined:
+def check_file(path: Path, known: KnownNames, expected: str | None = None) -> CheckedFile:
     """Read a kind file and check all of it; the document has the problems."""
     document = read_document(absolute(path), [known.root] if known.root else [])
-    examined = Examined(document)
+    checked = CheckedFile(document)
     if document.data is None and document.problems:
-        return examined
+        return checked
     if not isinstance(document.data, dict):
         document.report((), "expected a mapping (key: value)", "begin with a line kind: …")
-        return examined
+        return checked
     kind = _kind(document, expected)
     if kind is None:
-        return examined
-    examined.kind = kind
+        return checked
+    checked.kind = kind
     model, check = KINDS[kind]
     config = validated(document, model)
-    examined.schemas = check(Sheet(document, known))
-    examined.config = None if document.problems else config
-    return examined
+    checked.schemas = check(Section(document, known))
+    checked.config = None if document.problems else config
+    return checked
 
 
 def _kind(document: Document, expected: str | None) -> str | None:
     """Return the kind to check the file as; a misspelt one is reported, and taken as meant."""
     data = document.data if isinstance(document.data, dict) else {}
     written = data.get("kind")
-    if expected is not None and written != expected and written in KINDS:
+    is_kind = isinstance(written, str) and written in KINDS
+    if expected is not None and written != expected and is_kind:
         document.report(("kind",), f'kind is "{written}", expected "{expected}"')
         return None
-    if written in KINDS:
+    if is_kind:
         return str(written)
     if "kind" not in data:
         kinds = ", ".join(KINDS)
         document.report((), 'missing key "kind"', f"the kinds are {kinds}")
     else:
-        shown = document.place(("kind",)).raw or "nothing"
+        shown = document.position(("kind",)).raw or "nothing"
         document.report(("kind",), f'unknown kind "{shown}"', _kind_advice(document, shown))
     document.unusable.add(("kind",))
     return expected or nearest(str(written), KINDS)
 
 
 def _kind_advice(document: Document, written: str) -> str:
-    return did_you_mean("" if document.place(("kind",)).secret else written, KINDS)
+    return did_you_mean("" if document.position(("kind",)).secret else written, KINDS)
 
 
 def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
@@ -108,12 +109,10 @@ def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
     return document, Workspace(root, clusters, catalogs, state_dir, config.spark)
 
 
-def known_of(document: Document) -> Known:
+def known_of(document: Document) -> KnownNames:
     """Return what headrace.yaml defines by name, as far as it can be read."""
-    return Known(
-        document.path.parent,
-        _defined(document, "clusters"),
-        _defined(document, "catalogs"),
+    return KnownNames(
+        document.path.parent, _defined(document, "clusters"), _defined(document, "catalogs")
     )
 
 

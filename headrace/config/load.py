@@ -6,23 +6,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.config.app import App
-from headrace.config.checks_stream import SINK_SCHEMA
-from headrace.config.kinds import check_workspace_file, examine
-from headrace.config.lake_table import LakeTable
-from headrace.config.model import Model
-from headrace.config.problems import absolute, in_order
-from headrace.config.sheet import Known, Sheet
-from headrace.config.stream import Stream
-from headrace.config.workspace import FILE_NAME, Workspace
+from headrace.config.app.file import App
+from headrace.config.common.model import Model
+from headrace.config.common.section import KnownNames, Section
+from headrace.config.kind_files import check_file, check_workspace_file
+from headrace.config.lake_table.file import LakeTable
+from headrace.config.stream.checks import SINK_SCHEMA
+from headrace.config.stream.file import Stream
+from headrace.config.workspace.workspace import FILE_NAME, Workspace
 from headrace.errors import BadConfig, UsageError
+from headrace.problems import absolute, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.config.document import Document
-    from headrace.config.kinds import Examined
-    from headrace.config.sinks import StreamSink
+    from headrace.config.kind_files import CheckedFile
+    from headrace.config.stream.sinks import StreamSink
+    from headrace.config.yaml.document import Document
     from headrace.schema.model import Record
 
 M = TypeVar("M", bound=Model)
@@ -32,7 +32,7 @@ M = TypeVar("M", bound=Model)
 class LoadedStream:
     """A stream without mistakes. `schema` is None for format raw and for a registry.
 
-    `sink_schemas` has the schemas that outputs name in files; `document` the places of all that
+    `sink_schemas` has the schemas that outputs name in files; `document` the positions of all that
     is written in the stream's file, and none of the values.
     """
 
@@ -47,7 +47,7 @@ class LoadedStream:
 class LoadedLakeTable:
     """A lake table without mistakes. `schema` is None for format raw and for a registry.
 
-    `schema_file` is where the schema is kept, if in a file: it may change while a job runs.
+    `schema_file` is the file of the schema, if it is in one: it may change while a job runs.
     """
 
     config: LakeTable
@@ -103,15 +103,15 @@ def load_workspace(directory: Path | None = None) -> Workspace:
 
 def load_stream(path: Path, workspace: Workspace) -> LoadedStream:
     """Read a stream; BadConfig has all its problems."""
-    config, examined = _load(path, workspace, "stream", Stream)
+    config, checked = _load(path, workspace, "stream", Stream)
     written = {
         output.name: schema
         for output in config.outputs
-        if (schema := examined.schemas.get(f"{SINK_SCHEMA}{output.name}")) is not None
+        if (schema := checked.schemas.get(f"{SINK_SCHEMA}{output.name}")) is not None
     }
-    places = replace(examined.document, data=None)
-    schema = examined.schemas.get("source")
-    return LoadedStream(config, schema, examined.document.path, written, places)
+    without_values = replace(checked.document, data=None)
+    schema = checked.schemas.get("source")
+    return LoadedStream(config, schema, checked.document.path, written, without_values)
 
 
 def load_target(stream: LoadedStream, sink: StreamSink, workspace: Workspace) -> LoadedStream:
@@ -120,37 +120,38 @@ def load_target(stream: LoadedStream, sink: StreamSink, workspace: Workspace) ->
         if (folder / sink.stream).is_file():
             return load_stream(folder / sink.stream, workspace)
     raise UsageError(
-        f"stream {stream.config.name} writes to {sink.stream}, which is gone",
-        "put the file back, or take the output out",
+        f"stream {stream.config.name} writes to {sink.stream}, but that file is gone",
+        "restore the file, or remove the output",
     )
 
 
 def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:
     """Read a lake table; BadConfig has all its problems."""
-    config, examined = _load(path, workspace, "lake_table", LakeTable)
-    sheet = Sheet(examined.document, Known(workspace.root))
+    config, checked = _load(path, workspace, "lake_table", LakeTable)
+    section = Section(checked.document, KnownNames(workspace.root))
     is_file = isinstance(config.source.schema_ref, str)
     return LoadedLakeTable(
         config,
-        examined.schemas.get("source"),
-        examined.document.path,
-        sheet.find_file("source", "schema") if is_file else None,
+        checked.schemas.get("source"),
+        checked.document.path,
+        section.at("source", "schema").find_file() if is_file else None,
     )
 
 
 def load_app(path: Path, workspace: Workspace) -> LoadedApp:
     """Read an application; BadConfig has all its problems."""
-    config, examined = _load(path, workspace, "app", App)
+    config, checked = _load(path, workspace, "app", App)
     query = config.transform.sql
     if config.transform.sql_file is not None:
-        place = Sheet(examined.document, Known(workspace.root)).find_file("transform", "sql_file")
-        query = place.read_text(encoding="utf-8") if place else None
-    return LoadedApp(config, examined.schemas, query, examined.document.path)
+        section = Section(checked.document, KnownNames(workspace.root))
+        path_of_query = section.at("transform", "sql_file").find_file()
+        query = path_of_query.read_text(encoding="utf-8") if path_of_query else None
+    return LoadedApp(config, checked.schemas, query, checked.document.path)
 
 
-def _load(path: Path, workspace: Workspace, kind: str, model: type[M]) -> tuple[M, Examined]:
-    known = Known(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
-    examined = examine(path, known, kind)
-    if not isinstance(examined.config, model):
-        raise BadConfig(in_order(examined.document.problems))
-    return examined.config, examined
+def _load(path: Path, workspace: Workspace, kind: str, model: type[M]) -> tuple[M, CheckedFile]:
+    known = KnownNames(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
+    checked = check_file(path, known, kind)
+    if not isinstance(checked.config, model):
+        raise BadConfig(in_order(checked.document.problems))
+    return checked.config, checked

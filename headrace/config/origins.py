@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from headrace.config.document import Document
-from headrace.config.effective import resource_settings
-from headrace.config.plain import plain_value
-from headrace.config.problems import shown_path
-from headrace.config.read import read_document
-from headrace.config.secret import MASK, Secret, is_secret_name
-from headrace.config.units import duration_text
-from headrace.config.workspace import FILE_NAME
+from headrace.config.common.units import duration_text
+from headrace.config.stream.effective import resource_settings
+from headrace.config.workspace.workspace import FILE_NAME
+from headrace.config.yaml.document import Document
+from headrace.config.yaml.reader import read_document
+from headrace.config.yaml.scalar_types import plain_value
+from headrace.problems import shown_path
+from headrace.secret import MASK, Secret, is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pydantic.fields import FieldInfo
 
-    from headrace.config.document import KeyPath
-    from headrace.config.effective import Effective
-    from headrace.config.workspace import Workspace
+    from headrace.config.stream.effective import Effective
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.config.yaml.document import KeyPath
 
 DEFAULT = "default"
 _REFERENCE = re.compile(r"(?<!\$)\$\{[^}]*\}")
@@ -90,8 +90,10 @@ class _Walk:
                 yield from self._value(value, (*path, key), f"{dotted}.{key}".strip("."), field)
 
     def _is_short(self, path: KeyPath) -> bool:
-        place = self._document.values.get(path)
-        return place is not None and (place.raw is not None or (*path, 0) in self._document.values)
+        position = self._document.values.get(path)
+        return position is not None and (
+            position.raw is not None or (*path, 0) in self._document.values
+        )
 
     def _value(
         self, value: object, path: KeyPath, dotted: str, field: FieldInfo | None
@@ -123,15 +125,17 @@ def shown(value: object, document: Document, path: KeyPath) -> object:
     """Return a value as JSON holds it, as it was written where it can be; secrets masked."""
     if isinstance(value, tuple):
         return [shown(one, document, (*path, number)) for number, one in enumerate(value)]
-    place = document.values.get(path)
+    position = document.values.get(path)
     is_free_text = path[-2:-1] in {("conf",), ("properties",)}
     is_named_so = is_free_text and is_secret_name(str(path[-1]))
-    if isinstance(value, Secret) or is_named_so or (place is not None and place.secret):
+    if isinstance(value, Secret) or is_named_so or (position is not None and position.secret):
         return MASK
     is_plain = isinstance(value, bool | int | float)
-    if place is not None and place.raw is not None and not place.filled:
+    if position is not None and position.raw is not None and not position.filled:
         # 128MiB stays 128MiB, and 5 is a number.
-        return value if is_plain and plain_value(place.raw, filled=False) == value else place.raw
+        return (
+            value if is_plain and plain_value(position.raw, filled=False) == value else position.raw
+        )
     if isinstance(value, timedelta):
         return duration_text(value)
     return value if is_plain else str(value)
@@ -139,15 +143,15 @@ def shown(value: object, document: Document, path: KeyPath) -> object:
 
 def origin(document: Document, path: KeyPath) -> str:
     """Return the file and line of a value, and what was filled in there from outside."""
-    line, _ = document.at(document.place(path, key=True).index)
+    line, _ = document.at(document.position(path, key=True).index)
     where = f"{shown_path(document.path)}:{line}"
     if path[0] == "overrides":
         where = f"overrides.{path[1]} ({where})"
     filled = [
         name
-        for key, place in document.values.items()
-        if place.secret and key[: len(path)] == path
-        for name in _REFERENCE.findall(place.raw or "")
+        for key, position in document.values.items()
+        if position.secret and key[: len(path)] == path
+        for name in _REFERENCE.findall(position.raw or "")
     ]
     return f"{where}, {', '.join(filled)} from the environment" if filled else where
 
@@ -177,10 +181,7 @@ def _region(
 
 
 def _spark(
-    effective: Effective,
-    workspace: Workspace,
-    home: Document,
-    written: Mapping[KeyPath, KeyPath],
+    effective: Effective, workspace: Workspace, home: Document, written: Mapping[KeyPath, KeyPath]
 ) -> Iterator[Setting]:
     override, master = effective.override, workspace.spark.master
     resources = resource_settings(override.resources, master) if override else {}
@@ -192,8 +193,8 @@ def _spark(
             yield Setting(key, shown(value, document, own), origin(document, own))
         elif name in resources:
             part = "memory" if name.endswith(".memory") else "cores"
-            place = written["resources", part]
-            yield Setting(key, value, origin(effective.stream.document, place))
+            path = written["resources", part]
+            yield Setting(key, value, origin(effective.stream.document, path))
         else:
             in_home = key == name and name not in workspace.spark.conf
             path = ("spark", "master") if in_home else ("spark", "conf", name)

@@ -8,24 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.config.checks_candidates import check_landed
-from headrace.config.kinds import check_workspace_file, examine, known_of
+from headrace.config.app.check_sources import check_landed
+from headrace.config.common.section import KnownNames
+from headrace.config.kind_files import CheckedFile, check_file, check_workspace_file, known_of
 from headrace.config.load import nearest_workspace
-from headrace.config.problems import Problem, absolute, in_order, shown_path
-from headrace.config.sheet import Known
-from headrace.config.workspace import FILE_NAME
+from headrace.config.workspace.workspace import FILE_NAME
+from headrace.problems import Problem, absolute, in_order, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-from headrace.config.kinds import Examined
+    from headrace.config.yaml.document import Document
 
 _HAS_KIND = re.compile(r"""^["']?kind["']?\s*:|^\s*\{[^#]*\bkind\b""", re.MULTILINE)
 _IS_FOREIGN = re.compile(r"^apiVersion\s*:", re.MULTILINE)
 
 
 @dataclass(slots=True)
-class Findings:
+class ValidationReport:
     """What was checked, and what was wrong with it."""
 
     files: list[Path] = field(default_factory=list)
@@ -33,69 +33,66 @@ class Findings:
     problems: list[Problem] = field(default_factory=list)
     _names: dict[tuple[Path | None, str, str], Path] = field(default_factory=dict)
 
-    def add(self, examined: Examined, root: Path | None) -> None:
+    def add(self, checked: CheckedFile, root: Path | None) -> None:
         """Count a kind file in; a name that its kind has already is a problem."""
-        document = examined.document
+        document, kind = checked.document, checked.kind
         self.files.append(document.path)
-        self.problems += document.problems
-        if examined.kind is None:
-            return
-        self.kinds[examined.kind] = self.kinds.get(examined.kind, 0) + 1
         name = document.get("name")
-        if not isinstance(name, str):
-            return
-        other = self._names.setdefault((root, examined.kind, name), document.path)
+        if kind is not None:
+            self.kinds[kind] = self.kinds.get(kind, 0) + 1
+            if isinstance(name, str):
+                self._check_name(document, root, kind, name)
+        self.problems += document.problems
+
+    def _check_name(self, document: Document, root: Path | None, kind: str, name: str) -> None:
+        other = self._names.setdefault((root, kind, name), document.path)
         if other != document.path:
-            line, column = document.at(document.place(("name",)).index)
-            shown = document.place(("name",)).raw
-            message = (
-                f'a second {examined.kind} of the name "{shown}": they would share their state'
-            )
-            advice = f"the other is {shown_path(other)}"
-            self.problems.append(Problem(document.path, line, column, message, advice))
+            shown = document.position(("name",)).raw
+            message = f'a second {kind} with the name "{shown}": both would use the same state'
+            document.report(("name",), message, f"the other is {shown_path(other)}")
 
 
-def check_workspace(root: Path) -> Findings:
+def check_workspace(root: Path) -> ValidationReport:
     """Check headrace.yaml and every file under it that has a kind."""
-    findings = Findings()
-    known = _check_root(root, findings)
-    files = [examine(path, known) for path in kind_files(root)]
+    report = ValidationReport()
+    known = _check_root(root, report)
+    files = [check_file(path, known) for path in kind_files(root)]
     check_landed(files)
-    for examined in files:
-        findings.add(examined, root)
-    return _sorted(findings)
+    for checked in files:
+        report.add(checked, root)
+    return _sorted(report)
 
 
-def check_files(paths: Sequence[Path], root: Path | None) -> Findings:
+def check_files(paths: Sequence[Path], root: Path | None) -> ValidationReport:
     """Check some files, each with the workspace given or the one that it lies in."""
-    findings = Findings()
-    known_at: dict[Path, Known] = {}
+    report = ValidationReport()
+    known_at: dict[Path, KnownNames] = {}
     for path in dict.fromkeys(absolute(one) for one in paths):
         home = root or nearest_workspace(path.parent) or nearest_workspace(Path.cwd())
         if home is not None and home not in known_at:
-            known_at[home] = _check_root(home, findings)
+            known_at[home] = _check_root(home, report)
         if path.name == FILE_NAME:
             if path.parent not in known_at:
-                known_at[path.parent] = _check_root(path.parent, findings)
+                known_at[path.parent] = _check_root(path.parent, report)
             continue
-        findings.add(examine(path, known_at[home] if home else Known()), home)
+        report.add(check_file(path, known_at[home] if home else KnownNames()), home)
         if home is None:
             message = f"this file is in no workspace: there is no {FILE_NAME} in any folder above"
             advice = "make one with headrace init DIR, or name one: --workspace DIR"
-            findings.problems.append(Problem(path, 1, 1, message, advice))
-    return _sorted(findings)
+            report.problems.append(Problem(path, 1, 1, message, advice))
+    return _sorted(report)
 
 
-def _check_root(root: Path, findings: Findings) -> Known:
+def _check_root(root: Path, report: ValidationReport) -> KnownNames:
     document, _ = check_workspace_file(root / FILE_NAME)
-    findings.files.append(document.path)
-    findings.problems += document.problems
+    report.files.append(document.path)
+    report.problems += document.problems
     return known_of(document)
 
 
-def _sorted(findings: Findings) -> Findings:
-    findings.problems = in_order(findings.problems)
-    return findings
+def _sorted(report: ValidationReport) -> ValidationReport:
+    report.problems = in_order(report.problems)
+    return report
 
 
 def kind_files(root: Path) -> Iterator[Path]:

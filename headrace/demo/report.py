@@ -76,8 +76,8 @@ def render(counted: Counted, root: Path, *, kept: bool) -> str:
     if kept:
         lines += [
             "",
-            f"It is all in {root}",
-            "  replayed/           the rows again, one file per step, and certificate.json",
+            f"All files are in {root}",
+            "  replayed/           the replayed rows, one file per step, and certificate.json",
             "  .headrace/          the lake, the broker's data, checkpoints and logs",
             "  cd there and run `headrace dev` to look at the topics",
         ]

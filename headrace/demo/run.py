@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import psutil
 
 from headrace.config.load import load_workspace
 from headrace.demo.events import expected, lines
 from headrace.demo.report import Counted, render
+from headrace.demo.workspace_template import create_workspace
 from headrace.embedded.dev import STATE, DevOptions, DevStack
 from headrace.errors import Terminal
 from headrace.kafka.cluster import KafkaCluster
-from headrace.workspace_template import create_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def run_demo(base: Path, options: DemoOptions, drain: Drain) -> int:
 def _walk_through(root: Path, drain: Drain) -> Counted | None:
     """Run the stages one after the other; None where somebody asked us to stop."""
     events = root / "records" / "demo.jsonl"
-    tell(f"making up {EVENTS:,} events")
+    tell(f"generating {EVENTS:,} events")
     with events.open("w", encoding="utf-8") as file:
         file.writelines(lines(EVENTS, SEED))
     _make_batches_small(root)
@@ -153,18 +154,8 @@ def _clear_old(runs: Path) -> None:
     """Remove all but the newest runs; one that is still going is left alone."""
     for folder in sorted(runs.glob("*-*"))[:-KEPT_RUNS]:
         pid = folder.name.rpartition("-")[2]
-        if pid.isdigit() and not _is_running(int(pid)):
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def tell(text: str) -> None:

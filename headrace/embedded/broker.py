@@ -16,7 +16,7 @@ from headrace.embedded import broker_files
 from headrace.embedded.process import Mark, read_mark, start_tethered, stop_child, wait_until
 from headrace.errors import Terminal, Transient
 from headrace.jars.cache import ensure
-from headrace.java import java
+from headrace.jars.java import java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -36,7 +36,7 @@ class PortInUse(Terminal):
     def __init__(self, port: int) -> None:
         super().__init__(
             f"port {port} on {HOST} is in use",
-            "stop what listens there, or choose another: --port N (0 takes a free one)",
+            "stop the program that uses it, or choose another port: --port N (0 takes a free one)",
         )
 
 
@@ -179,7 +179,7 @@ class Broker:
             return ()
         mark, facts = left
         if mark.alive:
-            log.warning("stopping a broker that an earlier run left behind", pid=mark.pid)
+            log.warning("stopping a broker that an earlier run left running", pid=mark.pid)
             mark.stop(STOP_GRACE_S)
         return tuple(facts.get("ports", ()))
 

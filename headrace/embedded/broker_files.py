@@ -45,7 +45,7 @@ class BrokerFiles:
         return self._stamp.exists()
 
     def mark_formatted(self) -> None:
-        """Say that the storage is prepared; written last, so a broken-off attempt starts anew."""
+        """Say that the storage is prepared; written last, so a broken-off attempt starts again."""
         self._stamp.touch()
 
     @property
@@ -126,4 +126,4 @@ def last_error(log_file: Path) -> str:
         if causes:
             root = [line for line in causes if line.startswith("Caused by:")]
             return (root or causes)[-1].strip()
-    return "it left no reason"
+    return "its log has no reason"

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Self
 
 import psutil
 
-from headrace.config.secret import Secret
-from headrace.config.workspace import Catalog
-from headrace.config.workspace_file import CatalogConfig
+from headrace.config.workspace.file import CatalogConfig
+from headrace.config.workspace.workspace import Catalog
 from headrace.embedded.broker import Broker, BrokerOptions, is_taken
 from headrace.iceberg.catalog import open_catalog, sqlite_file
 from headrace.locks import describe, hold
+from headrace.secret import Secret
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 KAFKA_PORT = 9092
 STATE = ".headrace"

@@ -5,35 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.config.problems import did_you_mean
 from headrace.contract import METADATA_FIELD
-from headrace.schema.model import Array, Field, Map, Primitive, Record
+from headrace.problems import did_you_mean
+from headrace.schema.model import Array, Map, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.schema.model import Type
 
-# What a topic of format raw gives.
-RAW = Record(
-    "headrace.Raw",
-    (Field("key", Primitive.BYTES, nullable=True), Field("value", Primitive.BYTES, nullable=True)),
-)
-
-
 # The step of `a[0]` and `m['k']`.
 ITEM = "[]"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A column that is there. `type` is None where the schema does not tell."""
+class KnownColumn:
+    """A column that is there. `type` is None where the schema does not say."""
 
     type: Type | None
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class UnknownColumn:
     """A column that is not there; `part` is the index of the first name that leads nowhere."""
 
     message: str
@@ -56,18 +49,18 @@ class Columns:
         """The stream's own columns in order, None where they are not known."""
         return None if self.record is None else tuple(field.name for field in self.record.fields)
 
-    def find(self, parts: Sequence[str]) -> Found | Missing:
+    def find(self, parts: Sequence[str]) -> KnownColumn | UnknownColumn:
         """Look up `a.b.c`, without regard to case, through records, arrays and maps."""
         first = self._all.field(parts[0])
         if first is None:
             if self.record is None:
-                return Found(None)
+                return KnownColumn(None)
             return self._missing(parts, 0)
         here: Type | None = first.type
         for number, part in enumerate(parts[1:], start=1):
             if part == ITEM:
                 if not isinstance(here, Array | Map):
-                    return Found(None)
+                    return KnownColumn(None)
                 here = here.item if isinstance(here, Array) else here.value
                 continue
             while isinstance(here, Array):
@@ -79,23 +72,23 @@ class Columns:
             if field is None:
                 return self._missing(parts, number)
             here = field.type
-        return Found(here)
+        return KnownColumn(here)
 
-    def _missing(self, parts: Sequence[str], number: int) -> Missing:
+    def _missing(self, parts: Sequence[str], number: int) -> UnknownColumn:
         name = ".".join(parts).replace(f".{ITEM}", ITEM)
         if number and not self._has_fields(parts[:number]):
             above = ".".join(parts[:number])
-            return Missing(f'unknown column "{name}"', f'"{above}" has no fields', number)
+            return UnknownColumn(f'unknown column "{name}"', f'"{above}" has no fields', number)
         known = self.dotted()
         if number:
-            way = [part for part in parts[:number] if part != ITEM]
-            prefix = ".".join(way).casefold() + "."
+            above_it = [part for part in parts[:number] if part != ITEM]
+            prefix = ".".join(above_it).casefold() + "."
             known = [one for one in known if one.casefold().startswith(prefix)]
-        return Missing(f'unknown column "{name}"', did_you_mean(name, known), number)
+        return UnknownColumn(f'unknown column "{name}"', did_you_mean(name, known), number)
 
     def _has_fields(self, parts: Sequence[str]) -> bool:
         found = self.find(parts)
-        here = found.type if isinstance(found, Found) else None
+        here = found.type if isinstance(found, KnownColumn) else None
         while isinstance(here, Array):
             here = here.item
         return isinstance(here, Record)

@@ -9,17 +9,19 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from headrace.config.problems import did_you_mean, nearest
-from headrace.expressions.columns import Found
-from headrace.expressions.functions import (
+from headrace.expressions.allowed_functions import (
     ALLOWED,
-    BARE_CALLS,
     CLOCK,
     CLOCK_ADVICE,
+    CLOCK_WORDS,
     KEYWORDS,
     REFUSED,
 )
-from headrace.expressions.problem import ExpressionProblem
+from headrace.expressions.columns import KnownColumn
+from headrace.expressions.compiled.runtime.errors import Undefined
+from headrace.expressions.compiled.runtime.moments import days_of_text
+from headrace.expressions.tokens import BARE_CALLS, LONGEST, ExpressionProblem, number_of
+from headrace.problems import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,21 +29,13 @@ if TYPE_CHECKING:
     from headrace.expressions.columns import Columns
     from headrace.expressions.tokens import Token
 
-LONGEST = 20_000
 DEEPEST = 40
 
-_SIGNS = set("()[],.+-*/%<>=!&|^~") | {"->", "::"}
+_SYMBOLS = {*"()[],.+-*/%<>=!&|^~", *["->", "::", "<=>", "<>", "!=", "==", "<=", ">=", "||", "<<"]}
 _WHY_NOT = {
     ";": ("one expression, not several statements", "remove the ;"),
-    "?": ("a placeholder has no value here", "write the value itself"),
-    "{": ("a placeholder has no value here", "write the value itself"),
-    "}": ("a placeholder has no value here", "write the value itself"),
-    "$": ("a placeholder has no value here", "write the value itself"),
-    "@": ("a placeholder has no value here", "write the value itself"),
-    ":": ("a placeholder has no value here", "write the value itself"),
-    "'": ("a quote is not closed", "close it with '"),
-    '"': ("a quote is not closed", 'close it with "'),
-    "`": ("a quote is not closed", "close it with `"),
+    **dict.fromkeys("?{}$@:", ("a placeholder has no value here", "write the value itself")),
+    **{quote: ("a quote is not closed", f"close it with {quote}") for quote in "'\"`"},
 }
 
 
@@ -56,26 +50,30 @@ def unreadable(text: str, tokens: Sequence[Token]) -> list[ExpressionProblem]:
         return [
             ExpressionProblem(
                 "Spark would fill in ${…} here, even within quotes",
-                "write it apart",
+                "separate the two characters",
                 text.index("${"),
             )
         ]
-    return [*_signs(tokens), *_depth(tokens)]
+    return [*_symbols(tokens), *_depth(tokens)]
 
 
-def _signs(tokens: Sequence[Token]) -> Iterator[ExpressionProblem]:
+def _symbols(tokens: Sequence[Token]) -> Iterator[ExpressionProblem]:
     for number, token in enumerate(tokens):
         if token.kind == "comment":
             yield ExpressionProblem(
                 "a comment inside the expression", "write it as a YAML comment, # …", token.start
             )
             return
-        if token.kind != "sign" or token.text in _SIGNS:
+        if token.kind != "symbol" or token.text in _SYMBOLS:
             continue
         # struct<a: int> in a cast
         if token.text == ":" and number and tokens[number - 1].is_name and _in_type(tokens, number):
             continue
-        said = f'"{token.text}" is no sign of SQL' if token.text.isprintable() else "a strange sign"
+        said = (
+            f'"{token.text}" is no symbol of SQL'
+            if token.text.isprintable()
+            else "a strange character"
+        )
         message, advice = _WHY_NOT.get(token.text, (said, "put a name with it in `backquotes`"))
         yield ExpressionProblem(message, advice, token.start)
         return
@@ -107,8 +105,10 @@ def bad_calls(tokens: Sequence[Token], columns: Columns) -> Iterator[ExpressionP
         if opens and token.is_name:
             is_empty = tokens[number + 2 : number + 3] and tokens[number + 2].text == ")"
             problem = _call(token, before) or (_clock(token) if is_empty else None)
-        elif opens and (token.kind == "text" or token.text in {")", "]"}):
-            problem = ExpressionProblem("this is called, and is no function", None, token.start)
+        elif opens and (token.kind in {"text", "number"} or token.text in {")", "]"}):
+            problem = ExpressionProblem(
+                "this is called like a function, but is not one", None, token.start
+            )
         elif token.is_name and (before is None or before.text != "."):
             problem = _bare(token, columns)
         else:
@@ -120,7 +120,7 @@ def bad_calls(tokens: Sequence[Token], columns: Columns) -> Iterator[ExpressionP
 def _call(token: Token, before: Token | None) -> ExpressionProblem | None:
     name = token.name
     if before is not None and before.text == ".":
-        message = f'"{token.text}" is called through a prefix, and could be any function'
+        message = f'"{token.text}" is called with a prefix, so it could be any function'
         return ExpressionProblem(message, f"write {name}(…) alone", token.start)
     if token.kind == "word" and name in KEYWORDS:
         return None
@@ -134,7 +134,7 @@ def _call(token: Token, before: Token | None) -> ExpressionProblem | None:
     if name == "over":
         message = "a window needs several records, and an expression sees one at a time"
         return ExpressionProblem(message, "use an application (kind: app)", token.start)
-    message = f"{name}() is not among the functions that are allowed"
+    message = f"{name}() is not an allowed function"
     near = nearest(name, ALLOWED)
     return ExpressionProblem(message, did_you_mean(name, [near]) if near else None, token.start)
 
@@ -148,15 +148,45 @@ def _clock(token: Token) -> ExpressionProblem | None:
 
 def _bare(token: Token, columns: Columns) -> ExpressionProblem | None:
     name = token.name
-    is_column = columns.record is not None and isinstance(columns.find([name]), Found)
+    is_column = columns.record is not None and isinstance(columns.find([name]), KnownColumn)
     if is_column:
         return None
     if name in BARE_CALLS:
         reason, advice = REFUSED.get(name, ("it calls a function of Spark", ""))
         return ExpressionProblem(f"{name} is not allowed: {reason}", advice, token.start)
     if token.kind == "word" and name in {"select", "tablesample", "lateral", "using"}:
-        message = f"{name.upper()} makes a query of it, and this is one expression"
+        message = f"{name.upper()} makes it a query, and only one expression is allowed here"
         return ExpressionProblem(
             message, "join and select in an application (kind: app)", token.start
         )
     return None
+
+
+def numbers_beyond_their_type(tokens: Sequence[Token]) -> Iterator[ExpressionProblem]:
+    """Give the first number that its type has no room for."""
+    is_negative = False
+    for token in tokens:
+        try:
+            if token.kind == "number":
+                number_of(token.text, is_negative=is_negative)
+        except OverflowError as beyond:
+            message = f"a number that does not fit the type {beyond}"
+            yield ExpressionProblem(message, "write a smaller one", token.start)
+            return
+        is_negative = token.text == "-"
+
+
+def no_dates(tokens: Sequence[Token]) -> Iterator[ExpressionProblem]:
+    """Give each DATE '…' that is no date; one that is read from the clock is reported elsewhere."""
+    for token, after in pairwise(tokens):
+        shown = after.text[1:-1]
+        if token.kind != "word" or token.name != "date" or after.kind != "text" or "\\" in shown:
+            continue
+        if shown.strip().lower().split(" ")[0] in {"epoch", *CLOCK_WORDS}:
+            continue
+        try:
+            days_of_text(shown)
+        except Undefined:
+            yield ExpressionProblem(
+                f"{after.text} is not a date", "write '2024-01-31'", after.start
+            )

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from headrace.expressions.problem import ExpressionProblem
+from headrace.expressions.tokens import ExpressionProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

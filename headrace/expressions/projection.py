@@ -6,12 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.config.problems import did_you_mean
-from headrace.expressions.analysis import analyse
-from headrace.expressions.columns import Columns, Missing
-from headrace.expressions.functions import BARE_CALLS
-from headrace.expressions.problem import ExpressionProblem
-from headrace.expressions.tokens import tokens_of
+from headrace.expressions.check import analyse
+from headrace.expressions.columns import Columns, UnknownColumn
+from headrace.expressions.tokens import BARE_CALLS, ExpressionProblem, tokens_of
+from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +51,7 @@ def check_projection(
         for one in item.projected:
             folded = one.name.casefold()
             if folded in taken and one.name != "*":
-                message = f'two columns of the name "{one.name}"'
+                message = f'two columns have the name "{one.name}"'
                 advice = f'give it another name: "{_shown(one.expression)} AS …"'
                 problems.append((number, ExpressionProblem(message, advice, 0)))
                 continue
@@ -81,7 +79,7 @@ def _item(text: str, columns: Columns) -> _Item:
 
 def _column(name: str, offset: int, columns: Columns) -> _Item:
     found = columns.find([name])
-    if isinstance(found, Missing):
+    if isinstance(found, UnknownColumn):
         problem = ExpressionProblem(found.message, found.suggestion or None, offset)
         return _Item(problems=(problem,))
     return _Item((Projected(name, name),))
@@ -94,9 +92,9 @@ def _named(
     problems: list[ExpressionProblem],
     columns: Columns,
 ) -> _Item:
-    from sqlglot import exp  # noqa: PLC0415 - as in check
+    from sqlglot import exp  # noqa: PLC0415 - as in analyse
 
-    from headrace.expressions.tree import problems_of  # noqa: PLC0415 - as in check
+    from headrace.expressions.tree_rules import problems_of  # noqa: PLC0415 - as in analyse
 
     is_aliased = isinstance(parsed, exp.Alias)
     inner = parsed.this if is_aliased else parsed
@@ -116,13 +114,10 @@ def _without_alias(
     text: str, tokens: list[Token], parsed: exp.Expr
 ) -> tuple[str, str, ExpressionProblem | None]:
     alias = tokens[-1]
-    name = alias.text[1:-1].replace("``", "`") if alias.kind == "quoted" else alias.text
+    name = alias.unquoted
     if not alias.is_name or name != parsed.alias or not name:
-        return (
-            "",
-            "",
-            ExpressionProblem("the name after AS is not clear", "name it last", alias.start),
-        )
+        message = "the name after AS is not clear"
+        return "", "", ExpressionProblem(message, "name it last", alias.start)
     end = alias.start
     if len(tokens) > 1 and tokens[-2].name == "as" and tokens[-2].kind == "word":
         end = tokens[-2].start
@@ -131,7 +126,7 @@ def _without_alias(
 
 def _own_name(node: exp.Expr) -> str:
     """Return the last name of `a.b.c`, nothing for what is computed."""
-    from sqlglot import exp  # noqa: PLC0415 - as in check
+    from sqlglot import exp  # noqa: PLC0415 - as in analyse
 
     if isinstance(node, exp.Column):
         return str(node.name)
@@ -158,21 +153,17 @@ def _star(text: str, tokens: list[Token], columns: Columns) -> _Item:
     known = {name.casefold() for name in columns.names}
     unknown = [token for token in dropped if token.name not in known]
     if unknown:
-        return _Item(
-            problems=tuple(
-                ExpressionProblem(
-                    f'unknown column "{token.text}"',
-                    did_you_mean(token.text.strip("`"), columns.names) or None,
-                    token.start,
-                )
-                for token in unknown
-            )
-        )
+        return _Item(problems=tuple(_unknown(token, columns.names) for token in unknown))
     gone = {token.name for token in dropped}
-    kept = [name for name in columns.names if name.casefold() not in gone]
-    if not kept:
-        return _Item(problems=(ExpressionProblem("no column is left", None, tokens[0].start),))
-    return _Item(tuple(Projected(name, f"`{name.replace('`', '``')}`") for name in kept))
+    left = [name for name in columns.names if name.casefold() not in gone]
+    if not left:
+        return _Item(problems=(ExpressionProblem("no column remains", None, tokens[0].start),))
+    return _Item(tuple(Projected(name, f"`{name.replace('`', '``')}`") for name in left))
+
+
+def _unknown(token: Token, names: Sequence[str]) -> ExpressionProblem:
+    advice = did_you_mean(token.unquoted, names) or None
+    return ExpressionProblem(f'unknown column "{token.text}"', advice, token.start)
 
 
 def _dropped(tokens: list[Token]) -> tuple[list[Token], ExpressionProblem | None]:
@@ -189,5 +180,5 @@ def _dropped(tokens: list[Token]) -> tuple[list[Token], ExpressionProblem | None
     )
     if is_except:
         return names, None
-    message = "* stands alone, or as * EXCEPT (a, b)"
+    message = "write * alone, or * EXCEPT (a, b)"
     return [], ExpressionProblem(message, None, tokens[1].start)

@@ -1,15 +1,31 @@
-"""Which columns a query may use, without knowing its tables: those that it mentions at all."""
+"""The query of an application, as far as it can be checked and read without its sources."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from sqlglot import exp
+from headrace.expressions.tokens import ExpressionProblem
 
-from headrace.expressions.parse import parse
-from headrace.expressions.problem import ExpressionProblem
+if TYPE_CHECKING:
+    from sqlglot import exp
 
+# `window(ts, '1 minute')` and `window.start` are Spark's windows of time; sqlglot knows `window`
+# as a keyword alone.
 _WINDOW = re.compile(r"(?<![\w`.'\"])window(?=\s*[.(])", re.IGNORECASE)
+
+
+def check_query(text: str) -> list[ExpressionProblem]:
+    """Return why a text is not one query of Spark SQL."""
+    if not text.strip():
+        return [ExpressionProblem("there is no query", None, 0)]
+    parsed, _ = _parse(text)
+    if isinstance(parsed, ExpressionProblem):
+        return [parsed]
+    if _is_query(parsed):
+        return []
+    offset = len(text) - len(text.lstrip())
+    return [ExpressionProblem("this is not a query", "begin with SELECT or WITH", offset)]
 
 
 def mentioned_columns(query: str) -> frozenset[str] | None:
@@ -19,19 +35,37 @@ def mentioned_columns(query: str) -> frozenset[str] | None:
     among them. A `*` stands for names that are not there, except in `count(*)`; so do a pivot,
     which groups by all the columns that are left, a natural join, and `identifier('name')`.
     """
-    also: frozenset[str] = frozenset()
-    parsed = parse(query)
-    if isinstance(parsed, ExpressionProblem):
-        # As `check_query` reads it: `window` is a keyword to sqlglot, and a function to Spark.
-        parsed, also = parse(_WINDOW.sub("window_", query)), frozenset({"window"})
-    if not isinstance(parsed, exp.Query) or isinstance(parsed, exp.Table):
+    from sqlglot import exp  # noqa: PLC0415 - loaded by the files that need it
+
+    parsed, also = _parse(query)
+    if isinstance(parsed, ExpressionProblem) or not _is_query(parsed):
         return None
     if any(_uses_unnamed(node) for node in parsed.walk()):
         return None
     return also.union(one.name.lower() for one in parsed.find_all(exp.Identifier))
 
 
+def _parse(query: str) -> tuple[exp.Expr | ExpressionProblem, frozenset[str]]:
+    """Return the tree, and the names in the query that it does not have."""
+    from headrace.expressions.parsing import parse  # noqa: PLC0415 - as above
+
+    parsed = parse(query)
+    if isinstance(parsed, ExpressionProblem):
+        again = parse(_WINDOW.sub("window_", query))
+        if not isinstance(again, ExpressionProblem):
+            return again, frozenset({"window"})
+    return parsed, frozenset()
+
+
+def _is_query(tree: exp.Expr) -> bool:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    return isinstance(tree, exp.Query) and not isinstance(tree, exp.Table)
+
+
 def _uses_unnamed(node: exp.Expr) -> bool:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
     match node:
         case exp.Star():
             return not isinstance(node.parent, exp.Count)

@@ -28,6 +28,10 @@ _FAMILIES: Final = (
 )
 
 
+# Each has a value in every session, whoever gave it.
+ALWAYS_SET: Final = tuple(name for name, usual in _USUAL.items() if usual)
+
+
 def other_meaning(conf: Mapping[str, str]) -> str | None:
     """Return the setting under which Spark alone knows what an expression means, None for none."""
     for name, value in sorted(conf.items()):

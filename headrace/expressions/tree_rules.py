@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from headrace.expressions.columns import ITEM, Found, Missing
-from headrace.expressions.functions import CLOCK, CLOCK_ADVICE, CLOCK_WORDS
-from headrace.expressions.problem import ExpressionProblem
+from headrace.expressions.allowed_functions import CLOCK, CLOCK_ADVICE, CLOCK_WORDS
+from headrace.expressions.columns import ITEM, KnownColumn, UnknownColumn
+from headrace.expressions.tokens import ExpressionProblem
 from headrace.schema.model import Primitive
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def problems_of(
 ) -> list[ExpressionProblem]:
     """Return what is wrong with a tree, be it a filter or a column, after the `refused` calls."""
     if refused:
-        # A refused call brings its *, its window or its query along: one mistake, told once.
+        # A refused call brings its *, its window or its query along: one mistake, reported once.
         return [*refused, *unknown_columns(tree, columns)]
     found = [*forbidden(tree), *unknown_columns(tree, columns)]
     return found or list(clock_words(tree, columns))
@@ -109,7 +109,7 @@ def forbidden(tree: exp.Expr) -> Iterator[ExpressionProblem]:
         elif isinstance(node, _PLACEHOLDERS):
             message, advice = "a placeholder has no value here", "write the value itself"
         elif isinstance(node, exp.Star):
-            message, advice = "* stands only as a whole item of project", "name the columns"
+            message, advice = "* is allowed only as a whole item of project", "name the columns"
         elif isinstance(node, exp.Aliases | exp.Hint | exp.Distinct):
             message, advice = "this part of SQL belongs to queries", "write one expression"
         elif isinstance(node, exp.Alias) and not isinstance(node.parent, exp.Func):
@@ -130,7 +130,7 @@ def unknown_columns(tree: exp.Expr, columns: Columns) -> Iterator[ExpressionProb
         if steps is None or not steps or _is_lambda_variable(node, steps[0][0]):
             continue
         found = columns.find([name for name, _ in steps])
-        if isinstance(found, Missing):
+        if isinstance(found, UnknownColumn):
             offset = steps[found.part][1]
             yield ExpressionProblem(found.message, found.suggestion or None, offset)
 
@@ -150,7 +150,7 @@ def clock_words(tree: exp.Expr, columns: Columns) -> Iterator[ExpressionProblem]
 
 
 def _steps(node: exp.Expr) -> list[tuple[str, int]] | None:
-    """Return names and offsets of `a.b[0].c`, None where it is no way to a column."""
+    """Return names and offsets of `a.b[0].c`, None where it leads to no column."""
     after: list[tuple[str, int]] = []
     here = node
     while isinstance(here, exp.Dot | exp.Bracket):
@@ -191,7 +191,7 @@ def not_boolean(tree: exp.Expr, columns: Columns) -> ExpressionProblem | None:
         elif isinstance(node, exp.And | exp.Or):
             left.extend((node.right, node.left))
         elif isinstance(node, _NOT_BOOLEAN) or _is_other_column(node, columns):
-            message = "a filter needs a condition, true or false, and this is a value"
+            message = "a filter needs a condition (true or false), but this is a value"
             advice = "compare it: = '…', > 0, IS NOT NULL"
             return ExpressionProblem(message, advice, offset_of(node))
     return None
@@ -206,4 +206,4 @@ def _type_of(node: exp.Expr, columns: Columns) -> Type | None:
     """Return the type of a column, None where it is no column or of a type that is not known."""
     steps = _steps(node)
     found = columns.find([name for name, _ in steps]) if steps else None
-    return found.type if isinstance(found, Found) else None
+    return found.type if isinstance(found, KnownColumn) else None

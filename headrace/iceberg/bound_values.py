@@ -1,4 +1,4 @@
-"""Of which time a table's files hold records, as its manifests tell."""
+"""What bounds in manifests tell of times, by the type that a column had when a file was written."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.contract import INGESTION_TS
-from headrace.iceberg.bounds import time_bound
+from headrace.times import DAY_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyiceberg.table import Table
+
+
+def time_bound(value: bytes | None) -> int | None:
+    """Return a bound on a column of times in microseconds; None where it is not known.
+
+    A column that was a date when the file was written has days, in four bytes.
+    """
+    units_us = {8: 1, 4: DAY_US}
+    if value is None or len(value) not in units_us:
+        return None
+    return int.from_bytes(value, "little", signed=True) * units_us[len(value)]
 
 
 @dataclass(frozen=True, slots=True)

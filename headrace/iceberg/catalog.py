@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
 
-    from headrace.config.workspace import Catalog, Workspace
+    from headrace.config.workspace.workspace import Catalog, Workspace
 
 
 def catalog_properties(catalog: Catalog) -> dict[str, str]:
-    """Return pyiceberg's properties, with local places as URIs that Spark reads the same way."""
+    """Return pyiceberg's properties, with local paths as URIs that Spark reads the same way."""
     properties = catalog.properties()
     warehouse = properties.get("warehouse", "")
     if warehouse.startswith("/"):
@@ -36,7 +36,7 @@ def open_catalog(catalog: Catalog) -> PyIcebergCatalog:
         return load_catalog(catalog.name, **properties)
     except NotInstalledError as problem:
         raise Terminal(
-            f"catalog {catalog.name} ({catalog.type}) needs a Python package that is not there",
+            f"catalog {catalog.name} ({catalog.type}) needs a Python package that is not installed",
             "for PostgreSQL: pip install 'headrace[postgres]'",
         ) from problem
     except Exception as problem:
@@ -75,7 +75,7 @@ def split_name(name: str) -> tuple[str, tuple[str, ...], str]:
     """Split `catalog.database.table`; a database may itself have dots."""
     parts = name.split(".")
     if len(parts) < 3 or not all(parts):
-        raise UsageError(f"{name} is no table name", "write it as CATALOG.DATABASE.TABLE")
+        raise UsageError(f"{name} is not a table name", "write it as CATALOG.DATABASE.TABLE")
     return parts[0], tuple(parts[1:-1]), parts[-1]
 
 

@@ -30,7 +30,7 @@ _COLUMN = "write.metadata.metrics.column."
 
 def parquet_data_file(
     metadata: TableMetadata,
-    place: str,
+    location: str,
     size_bytes: int,
     footer: pq.FileMetaData,
     partition: Record,
@@ -46,7 +46,7 @@ def parquet_data_file(
     )
     file = DataFile.from_args(
         content=DataFileContent.DATA,
-        file_path=place,
+        file_path=location,
         file_format=FileFormat.PARQUET,
         partition=partition,
         file_size_in_bytes=size_bytes,

@@ -41,7 +41,7 @@ _TIMES_OF_DAY: Final = (Primitive.TIME_MILLIS, Primitive.TIME_MICROS)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SchemaChange:
     """Something that a table's schema would have to do, in words, and what has to allow it."""
 
     text: str
@@ -53,10 +53,10 @@ class Evolution:
     """The columns as they would be. `problems` are what no table can follow."""
 
     schema: Schema
-    changes: tuple[Change, ...]
+    changes: tuple[SchemaChange, ...]
     problems: tuple[str, ...]
 
-    def beyond(self, follows: Follows) -> tuple[Change, ...]:
+    def beyond(self, follows: Follows) -> tuple[SchemaChange, ...]:
         """Return the changes that are more than what is allowed."""
         return tuple(one for one in self.changes if _RANK[one.needs] > _RANK[follows])
 
@@ -90,7 +90,7 @@ class _Evolver:
 
     def __init__(self, last_id: int) -> None:
         self._ids = itertools.count(last_id + 1)
-        self.changes: list[Change] = []
+        self.changes: list[SchemaChange] = []
         self.problems: list[str] = []
 
     def fields(
@@ -107,7 +107,7 @@ class _Evolver:
         path = f"{at}{held.name}"
         if wanted is None:
             if held.required:
-                self._change(f"let {path} be null, which the schema no longer has", "widen")
+                self._change(f"allow null in {path}, which the schema no longer has", "widen")
             return held.model_copy(update={"required": False})
         if wanted.name != held.name:
             self._change(f"rename {path} to {wanted.name}", "add_columns")
@@ -123,7 +123,7 @@ class _Evolver:
         same = [one.name for one in held if one.name.casefold() == field.name.casefold()]
         if same:
             self.problems.append(
-                f"{path} differs from the table's {at}{same[0]} only in case, which Spark folds"
+                f"{path} differs from the table's {at}{same[0]} only in case, which Spark ignores"
             )
         elif not field.nullable and field.default is None:
             self.problems.append(
@@ -164,16 +164,16 @@ class _Evolver:
         if _is_wider(kind, held) and not is_time:
             self._change(f"widen {path} from {held} to {kind}", "widen")
             return kind
-        self.problems.append(f"{path} is {held}, the schema says {kind}")
+        self.problems.append(f"{path} is {held}, but the schema has {kind}")
         return held
 
     def _required(self, path: str, required: bool, *, nullable: bool) -> bool:
         if required and nullable:
-            self._change(f"let {path} be null", "widen")
+            self._change(f"allow null in {path}", "widen")
         return required and not nullable
 
     def _change(self, text: str, needs: Follows) -> None:
-        self.changes.append(Change(text, needs))
+        self.changes.append(SchemaChange(text, needs))
 
 
 def _partners(held: Sequence[NestedField], wanted: Record) -> dict[str, Field]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from pyiceberg.schema import Schema
 from pyiceberg.table.update import (
     AddPartitionSpecUpdate,
     AssertDefaultSpecId,
@@ -13,25 +14,25 @@ from pyiceberg.table.update import (
     SetPropertiesUpdate,
 )
 
+from headrace.contract import RECORD, record_field, with_metadata
 from headrace.contract import own_columns as own_columns_of
-from headrace.contract import with_metadata
 from headrace.errors import Terminal
-from headrace.iceberg.changing import Change, changed, on_schema, schema_updates
 from headrace.iceberg.evolution import evolution
 from headrace.iceberg.specs import next_spec, shown
+from headrace.iceberg.table_changes import TableChange, changed, on_schema, schema_updates
+from headrace.schema.annotations import PROPERTY
 from headrace.schema.avro import to_avro
 from headrace.schema.iceberg import from_iceberg
-from headrace.schema.recall import PROPERTY
+from headrace.schema.model import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableUpdate
 
-    from headrace.config.partitioning import Partition
+    from headrace.config.lake_table.partitioning import Partition
     from headrace.iceberg.evolution import Evolution, Follows
-    from headrace.schema.model import Record
 
 
 class DoesNotFit(Terminal):
@@ -40,10 +41,12 @@ class DoesNotFit(Terminal):
     def __init__(self, name: str, found: Evolution, follows: Follows) -> None:
         beyond = found.beyond(follows)
         self.reasons = (*found.problems, *(f"it would have to {one.text}" for one in beyond))
-        advice = "name another table, or bring schema and table together"
+        advice = "name another table, or make the schema and the table agree"
         if not found.problems:
             needed = "widen" if any(one.needs == "widen" for one in beyond) else "add_columns"
-            advice = f"schema_evolution: {needed} lets the table follow; otherwise {advice}"
+            advice = (
+                f"with schema_evolution: {needed} the table follows the schema; otherwise {advice}"
+            )
         super().__init__(f"table {name} does not fit the schema: {'; '.join(self.reasons)}", advice)
 
 
@@ -52,7 +55,7 @@ def follow(load: Callable[[], Table], name: str, record: Record, follows: Follow
     wanted = with_metadata(record)
     said = json.dumps(to_avro(wanted))
 
-    def missing(table: Table) -> Change | None:
+    def missing(table: Table) -> TableChange | None:
         partitions = {one.name for spec in table.specs().values() for one in spec.fields}
         found = evolution(table.schema(), wanted, table.metadata.last_column_id, partitions)
         if found.problems or found.beyond(follows):
@@ -70,7 +73,7 @@ def follow_partitions(
 ) -> Table:
     """Return the table with these partitions for the files to come; those that are there stay."""
 
-    def missing(table: Table) -> Change | None:
+    def missing(table: Table) -> TableChange | None:
         held, spec = table.spec(), next_spec(table.metadata, partitions)
         if spec.spec_id == held.spec_id:
             return None
@@ -84,7 +87,9 @@ def follow_partitions(
             ),
         )
         before, after = (shown(one, table.schema()) for one in (held, spec))
-        return Change(conditions, updates, [f"partition new files by {after} instead of {before}"])
+        return TableChange(
+            conditions, updates, [f"partition new files by {after} instead of {before}"]
+        )
 
     return changed(load, name, missing)
 
@@ -96,8 +101,56 @@ def own_columns(table: Table) -> Record | None:
     return own_columns_of(from_iceberg(table.schema(), table.properties))
 
 
-def _columns_change(table: Table, found: Evolution, said: str) -> Change:
+def _columns_change(table: Table, found: Evolution, said: str) -> TableChange:
     updates: list[TableUpdate] = [SetPropertiesUpdate(updates={PROPERTY: said})]
     if found.schema is not table.schema():
         updates += schema_updates(table, found.schema)
-    return Change((on_schema(table),), updates, [change.text for change in found.changes])
+    return TableChange((on_schema(table),), updates, [change.text for change in found.changes])
+
+
+def keep_records(load: Callable[[], Table], name: str, keep: Collection[str]) -> Table:
+    """Return the table with a column for these parts of a record; one that is there stays.
+
+    Whoever edits `keep` in the table's file asks for it, so it needs no leave from
+    `schema_evolution`. Rows that are there have null.
+    """
+
+    def missing(table: Table) -> TableChange | None:
+        held = table.schema()
+        found = _evolution(table, keep)
+        if found.problems:
+            raise Terminal(
+                f"table {name} already has another column {RECORD}: {'; '.join(found.problems)}",
+                "land in another table, or remove keep from the file",
+            )
+        others = [field for field in held.fields if field.name != RECORD]
+        at = next((n for n, one in enumerate(held.fields) if one.name == RECORD), len(others))
+        schema = Schema(
+            *others[:at],
+            *found.schema.fields,
+            *others[at:],
+            schema_id=held.schema_id,
+            identifier_field_ids=held.identifier_field_ids,
+        )
+        properties = _without_bounds(found.schema)
+        updates: list[TableUpdate] = [] if schema == held else schema_updates(table, schema)
+        if any(table.properties.get(key) != value for key, value in properties.items()):
+            updates.append(SetPropertiesUpdate(updates=properties))
+        shown = [change.text for change in found.changes] or [f"store no bounds of {RECORD}"]
+        return TableChange((on_schema(table),), updates, shown) if updates else None
+
+    return changed(load, name, missing) if keep else load()
+
+
+def _evolution(table: Table, keep: Collection[str]) -> Evolution:
+    """Return what becomes of the one column; what it has and is not asked for any more stays."""
+    held = [field for field in table.schema().fields if field.name.casefold() == RECORD]
+    partitions = {one.name for spec in table.specs().values() for one in spec.fields}
+    wanted = Record("row", (record_field(keep),))
+    return evolution(Schema(*held), wanted, table.metadata.last_column_id, partitions)
+
+
+def _without_bounds(column: Schema) -> dict[str, str]:
+    """Return the properties by which nobody who writes to the table puts keys into its manifests."""
+    leaves = [name for name in column.column_names if column.find_type(name).is_primitive]
+    return {f"write.metadata.metrics.column.{name}": "none" for name in leaves}

@@ -100,9 +100,9 @@ def to_let_go(table: Table, own: str, keep: Keep, now_ms: int) -> list[Snapshot]
     return found
 
 
-def refers_to(table: Table, place: str) -> bool:
+def refers_to(table: Table, location: str) -> bool:
     """Whether a table's snapshots have this file among their lists and manifests."""
-    path = urlsplit(place).path
+    path = urlsplit(location).path
     for snapshot in table.metadata.snapshots:
         if urlsplit(snapshot.manifest_list).path == path:
             return True

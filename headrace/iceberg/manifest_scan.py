@@ -40,7 +40,7 @@ SKIPPED = {
 NUMBERS = ("int", "long")
 
 
-class Entry(NamedTuple):
+class LiveFile(NamedTuple):
     """A live data file, with the lower and upper bound of each column that was asked for.
 
     Bounds are as Iceberg keeps them, None where there are none. `nulls` counts the rows in which the
@@ -55,13 +55,13 @@ class Entry(NamedTuple):
     bounds: tuple[tuple[bytes | None, bytes | None], ...]
 
 
-def live_entries(manifest: bytes, *field_ids: int) -> Iterator[Entry]:
+def live_entries(manifest: bytes, *field_ids: int) -> Iterator[LiveFile]:
     """Yield the entries of a manifest that are not deleted, with those columns' bounds."""
     # What it gives has more than its types say.
     blocks: Any = fastavro.block_reader(BytesIO(manifest))
     scan = _Source(field_ids).scan_of(blocks.writer_schema)
     for block in blocks:
-        found: list[Entry] = []
+        found: list[LiveFile] = []
         scan(new_decoder(block.bytes_.read()), block.num_records, found)
         yield from found
 
@@ -87,10 +87,10 @@ class _Source:
         bounds = "".join(f"({lower}.get({one}), {upper}.get({one}))," for one in self._field_ids)
         self._line(f"if status != {DELETED}:")
         self._line(
-            "    found.append(Entry(file_path, file_format, record_count, file_size_in_bytes,"
+            "    found.append(LiveFile(file_path, file_format, record_count, file_size_in_bytes,"
             f" nulls, ({bounds})))"
         )
-        return function("scan", ("decoder", "count", "found"), self._lines, {"Entry": Entry})
+        return function("scan", ("decoder", "count", "found"), self._lines, {"LiveFile": LiveFile})
 
     def _record(self, schema: Any) -> None:  # noqa: ANN401 - as above
         for field in schema["fields"]:

@@ -44,7 +44,7 @@ class ManifestDraft:
     _names: Iterator[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        # A name of its own for every attempt: clients cache manifests by their place.
+        # A name of its own for every attempt: clients cache manifests by their location.
         attempt = uuid4()
         self._names = (f"{attempt}-m{number}.avro" for number in count())
 
@@ -75,19 +75,19 @@ class ManifestDraft:
     def list_of(
         self, manifests: Sequence[ManifestFile], parent: Snapshot | None, sequence_number: int
     ) -> str:
-        """Write the snapshot's list; returns its place."""
+        """Write the snapshot's list; returns its location."""
         metadata = self.table.metadata
-        place = self._place(f"snap-{self.snapshot_id}-0-{uuid4()}.avro")
+        location = self._location(f"snap-{self.snapshot_id}-0-{uuid4()}.avro")
         with write_manifest_list(
             format_version=metadata.format_version,
-            output_file=self.table.io.new_output(place),
+            output_file=self.table.io.new_output(location),
             snapshot_id=self.snapshot_id,
             parent_snapshot_id=None if parent is None else parent.snapshot_id,
             sequence_number=sequence_number,
             avro_compression=COMPRESSION,
         ) as writer:
             writer.add_manifests(list(manifests))
-        return place
+        return location
 
     def _added(self, spec_id: int, files: Sequence[DataFile]) -> ManifestFile:
         with self._writer(spec_id) as writer:
@@ -115,20 +115,20 @@ class ManifestDraft:
 
     def _writer(self, spec_id: int) -> ManifestWriter:
         metadata = self.table.metadata
-        place = self._place(next(self._names))
+        location = self._location(next(self._names))
         return write_manifest(
             format_version=metadata.format_version,
             spec=metadata.specs()[spec_id],
             schema=metadata.schema(),
-            output_file=self.table.io.new_output(place),
+            output_file=self.table.io.new_output(location),
             snapshot_id=self.snapshot_id,
             avro_compression=COMPRESSION,
         )
 
-    def _place(self, name: str) -> str:
-        place = self.table.location_provider().new_metadata_location(name)
-        self.written.append(place)
-        return place
+    def _location(self, name: str) -> str:
+        location = self.table.location_provider().new_metadata_location(name)
+        self.written.append(location)
+        return location
 
 
 def _age(manifest: ManifestFile) -> int | None:

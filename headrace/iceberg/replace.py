@@ -7,16 +7,24 @@ that nobody has changed rows of the period since.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from headrace.errors import Terminal
-from headrace.iceberg.spark_names import quoted, spark_name
+from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate
+
+from headrace.errors import TableMissing, Terminal
+from headrace.iceberg.spark_catalog import quoted, spark_name
+from headrace.iceberg.table_changes import TableChange, changed
+from headrace.iceberg.tables import table_loader
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]  # it ships no types
+    from pyiceberg.table import Table
     from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.config.workspace.workspace import Workspace
 
 # In the summary of the snapshot: which run has replaced which rows.
 REPLACED_BY: Final = "headrace.replaced-by"
@@ -35,7 +43,12 @@ class Replacement:
     @property
     def branch(self) -> str:
         """The branch that the change is made on."""
-        return f"headrace-{self.name}"
+        return branch_of(self.name)
+
+
+def branch_of(name: str) -> str:
+    """Return the branch on which a replacement of that name is made."""
+    return f"headrace-{name}"
 
 
 def replace_period(rows: DataFrame, wanted: Replacement) -> None:
@@ -60,6 +73,21 @@ def replace_period(rows: DataFrame, wanted: Replacement) -> None:
     finally:
         spark.sql(drop)
         spark.catalog.refreshTable(table)
+
+
+def drop_branch(workspace: Workspace, table: str, name: str) -> None:
+    """Remove what a replacement of that name has left in a table, if anything."""
+    branch = branch_of(name)
+
+    def missing(held: Table) -> TableChange | None:
+        ref = held.metadata.refs.get(branch)
+        if ref is None:
+            return None
+        unmoved = AssertRefSnapshotId(ref=branch, snapshot_id=ref.snapshot_id)
+        return TableChange((unmoved,), [RemoveSnapshotRefUpdate(ref_name=branch)], ())
+
+    with contextlib.suppress(TableMissing):
+        changed(table_loader(workspace, table), table, missing)
 
 
 def _within(wanted: Replacement) -> str:
@@ -87,14 +115,15 @@ def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
             snapshot = table.snapshot(snapshot.parentId())
             continue
         raise Terminal(
-            f"{wanted.table} deletes by delete files, and a period cannot be replaced so",
-            "set its property write.delete.mode=copy-on-write",
+            f"{wanted.table} deletes with delete files, and headrace cannot replace a period that "
+            "way",
+            "set its table property write.delete.mode=copy-on-write",
         )
     change = table.newOverwrite()
-    for place in added.keys() - removed.keys():
-        change.addFile(added[place])
-    for place in removed.keys() - added.keys():
-        change.deleteFile(removed[place])
+    for location in added.keys() - removed.keys():
+        change.addFile(added[location])
+    for location in removed.keys() - added.keys():
+        change.deleteFile(removed[location])
     change.set(REPLACED_BY, wanted.name)
     change.validateFromSnapshot(fork_id)
     change.conflictDetectionFilter(_period_of(spark, wanted))

@@ -10,7 +10,7 @@ from headrace.iceberg.catalog import catalog_properties, sqlite_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from headrace.config.workspace import Catalog
+    from headrace.config.workspace.workspace import Catalog
     from headrace.jars.lock import JarSet
 
 TYPES: Final = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
@@ -74,3 +74,13 @@ def _s3(given: Mapping[str, str]) -> dict[str, str]:
         # As pyiceberg does: a server of one's own has no name for every bucket.
         named["s3.path-style-access"] = "true"
     return {name: value for name, value in named.items() if name not in given}
+
+
+def spark_name(name: str) -> str:
+    """Write `catalog.database.table` in quotes, part by part."""
+    return ".".join(quoted(part) for part in name.split("."))
+
+
+def quoted(part: str) -> str:
+    """Write one name in quotes."""
+    return f"`{part.replace('`', '``')}`"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
-    from headrace.config.partitioning import Partition
+    from headrace.config.lake_table.partitioning import Partition
 
 FIRST_PARTITION_ID: Final = 1000
 # The column's id, and what is made of its values.

@@ -6,7 +6,6 @@ it in between, it is looked at again.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ from pyiceberg.table.update import (
 
 from headrace.errors import Transient
 from headrace.iceberg.append import HeadMoved, NoAnswer, commit_if
+from headrace.retries import retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-WAITS_S: Final = (0.0, 0.1, 0.4, 1.6)
+ATTEMPTS: Final = 5
+FIRST_WAIT_S: Final = 0.1
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableChange:
     """What the catalog is asked to do, on which conditions, and what that is in words."""
 
     conditions: Sequence[TableRequirement]
@@ -53,26 +54,24 @@ def on_schema(table: Table) -> TableRequirement:
 
 
 def changed(
-    load: Callable[[], Table], name: str, missing: Callable[[Table], Change | None]
+    load: Callable[[], Table], name: str, missing: Callable[[Table], TableChange | None]
 ) -> Table:
     """Return the table when nothing is missing any more."""
-    why = ""
-    for wait_s in WAITS_S:
-        time.sleep(wait_s)
+
+    def once() -> Table:
         table = load()
         change = missing(table)
         if change is None:
             return table
-        try:
-            after = commit_if(change.conditions, table, change.updates)
-        except (HeadMoved, NoAnswer) as problem:
-            why = str(problem)
-            log.info("the table has changed, looking again", table=name, why=why)
-            continue
+        after = commit_if(change.conditions, table, change.updates)
         for text in change.told:
-            log.info("the table follows its file", table=name, did=text)
+            log.info("the table was changed to match its file", table=name, did=text)
         return after
-    raise Transient(
-        f"the catalog did not change {name} in {len(WAITS_S)} attempts ({why})",
-        "start it again when the catalog answers",
-    )
+
+    try:
+        return retry(once, (HeadMoved, NoAnswer), ATTEMPTS, FIRST_WAIT_S)
+    except (HeadMoved, NoAnswer) as problem:
+        raise Transient(
+            f"the catalog did not change {name} in {ATTEMPTS} attempts ({problem})",
+            "start it again when the catalog answers",
+        ) from problem

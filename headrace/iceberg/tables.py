@@ -1,4 +1,4 @@
-"""The Iceberg table of a lake table's file: made where it is missing, checked where it is not."""
+"""Iceberg tables by name: of a lake table's file and of an application's result, made where missing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pyiceberg.exceptions import TableAlreadyExistsError
+from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
 
 from headrace.contract import TABLE_PROPERTIES, with_metadata
 from headrace.iceberg.catalog import load_from, open_catalog, split_name
-from headrace.iceberg.evolving import follow, follow_partitions
+from headrace.iceberg.evolve_table import follow, follow_partitions
 from headrace.iceberg.specs import first_spec
 from headrace.schema.iceberg import to_iceberg
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from headrace.config.lake_table import Target
-    from headrace.config.workspace import Workspace
+    from headrace.config.app.sinks import IcebergSink
+    from headrace.config.lake_table.file import Target
+    from headrace.config.workspace.workspace import Workspace
     from headrace.iceberg.evolution import Follows
     from headrace.schema.model import Record
-
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -84,6 +84,33 @@ def properties(target: Target) -> dict[str, Any]:
 
 
 def table_loader(workspace: Workspace, name: str) -> Callable[[], Table]:
-    """Return what loads `catalog.database.table` anew each time, over one connection."""
+    """Return what loads `catalog.database.table` again each time, over one connection."""
     catalog = open_catalog(workspace.catalog(split_name(name)[0]))
     return lambda: load_from(catalog, name)
+
+
+def ensure_result_table(workspace: Workspace, sink: IcebergSink, record: Record) -> None:
+    """Make the table of an application's result where it is missing."""
+    catalog = open_catalog(workspace.catalog(sink.catalog))
+    name = (*sink.database.split("."), sink.table)
+    if catalog.table_exists(name):
+        return
+    catalog.create_namespace_if_not_exists(name[:-1])
+    schema, own_properties = to_iceberg(record)
+    created = {
+        "format-version": "2",
+        "write.parquet.compression-codec": "zstd",
+        # A merge or a published backfill must not fail on rows that it does not touch.
+        "write.merge.isolation-level": "snapshot",
+        **own_properties,
+    }
+    catalog.create_table_if_not_exists(
+        name, schema, partition_spec=first_spec(sink.partition_by, schema), properties=created
+    )
+
+
+def drop_table(workspace: Workspace, name: str) -> None:
+    """Remove a table, its files included; one that is gone already is no mistake."""
+    catalog_name, database, table = split_name(name)
+    with contextlib.suppress(NoSuchTableError):
+        open_catalog(workspace.catalog(catalog_name)).purge_table((*database, table))

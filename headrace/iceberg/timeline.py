@@ -18,7 +18,7 @@ ONE_CHANGE_MS = 30_000
 TAKES_AWAY = frozenset({"delete", "overwrite"})
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """A line of a table's log: from then on that snapshot was current."""
 
     at_ms: int
@@ -57,7 +57,7 @@ class Timeline:
 
 def timeline_of(metadata: TableMetadata) -> Timeline:
     """Read what a table's metadata tell of its main branch."""
-    log = [Entry(one.timestamp_ms, one.snapshot_id) for one in metadata.snapshot_log]
+    log = [LogEntry(one.timestamp_ms, one.snapshot_id) for one in metadata.snapshot_log]
     made = {
         one.snapshot_id: Made(
             one.timestamp_ms,
@@ -72,7 +72,7 @@ def timeline_of(metadata: TableMetadata) -> Timeline:
 
 
 def timeline(
-    log: Sequence[Entry], made: Mapping[int, Made], commits: Collection[int] = ()
+    log: Sequence[LogEntry], made: Mapping[int, Made], commits: Collection[int] = ()
 ) -> Timeline:
     """Return what was current when, from a log and the snapshots that are still there.
 
@@ -91,7 +91,7 @@ def timeline(
 
 
 def _is_within_a_commit(
-    one: Entry, following: Entry, made: Mapping[int, Made], commits: Collection[int]
+    one: LogEntry, following: LogEntry, made: Mapping[int, Made], commits: Collection[int]
 ) -> bool:
     """Whether a line is of a commit that went on: pyiceberg deletes, then appends, in one."""
     own, child = made[one.snapshot_id], made[following.snapshot_id]
@@ -103,7 +103,7 @@ def _is_within_a_commit(
     return is_replacement and following.at_ms - one.at_ms <= ONE_CHANGE_MS
 
 
-def _begin(log: Sequence[Entry], made: Mapping[int, Made]) -> int:
+def _begin(log: Sequence[LogEntry], made: Mapping[int, Made]) -> int:
     """Return from which line on nothing is missing."""
     begin = newest = 0
     before: int | None = None
@@ -138,7 +138,7 @@ def _is_lone(own: Made, newest: int, made: Mapping[int, Made], numbers: Sequence
     return own.parent_id not in made and not (is_next and nothing_gone)
 
 
-def _in_order(log: Iterable[Entry]) -> list[tuple[int, int]]:
+def _in_order(log: Iterable[LogEntry]) -> list[tuple[int, int]]:
     """Order lines by time as Iceberg reads them: of those up to a time, the last written counts."""
     kept: list[tuple[int, int]] = []
     for at_ms, snapshot_id in log:

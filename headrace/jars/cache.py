@@ -29,12 +29,12 @@ class HashMismatch(Terminal):
     def __init__(self, jar: Jar, found: str) -> None:
         super().__init__(
             f"the repository served another {jar.coordinate}: sha256 {found}, not {jar.sha256}",
-            "do not use that repository; if the new jar is right, it belongs into the lock file",
+            "do not use that repository; if the new jar is correct, add it to the lock file",
         )
 
 
 def cache_root() -> Path:
-    """Return the folder of what is kept for this user, and can be made again."""
+    """Return the folder of this user's cache; all of it can be re-created."""
     base = os.environ.get(CACHE_VARIABLE)
     if base:
         return Path(base).absolute()
@@ -63,7 +63,9 @@ def ensure_all(jars: Sequence[Jar]) -> tuple[Path, ...]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         missing = _missing(jars, folder)
         if missing:
-            log.info("fetching jars, once for this user", set=missing[0].jar_set, jars=len(missing))
+            log.info(
+                "downloading jars, once for this user", set=missing[0].jar_set, jars=len(missing)
+            )
             _fetch(missing, folder)
     return _paths(jars, folder)
 

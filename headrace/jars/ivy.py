@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from headrace.errors import Terminal, Transient
-from headrace.java import java
+from headrace.jars.java import java
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,8 +49,9 @@ def retrieve(module_xml: str, target: Path, pattern: str = PATTERN) -> None:
     if settings:
         if not Path(settings).is_file():
             raise Terminal(
-                f"{SETTINGS_VARIABLE} names {settings}, which is no file",
-                "give the path of an Ivy settings file, or unset it to use the public repository",
+                f"{SETTINGS_VARIABLE} names {settings}, but there is no such file",
+                "set it to the path of an Ivy settings file, or unset it to use the public "
+                "repository",
             )
         command += ["-settings", settings]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -65,7 +66,7 @@ def _failure(output: str) -> Terminal | Transient:
             "the jars do not fit on the disk", "free 500 MB and run the same command again"
         )
     if "FAILED DOWNLOADS" in output or "download failed" in output.lower():
-        return Transient("a download of jars broke off", "run the same command again")
+        return Transient("a download of jars was interrupted", "run the same command again")
     missing = sorted(
         {
             line.split("module not found:")[1].strip()
@@ -87,5 +88,5 @@ def bundled_ivy() -> Path:
     folder = Path(spec.origin).parent / "jars" if spec is not None and spec.origin else Path()
     found = sorted(folder.glob("ivy-*.jar"))
     if not found:
-        raise Terminal("pyspark is not installed here, or has lost its Ivy jar", "make setup")
+        raise Terminal("pyspark is not installed here, or its Ivy jar is missing", "make setup")
     return found[0]

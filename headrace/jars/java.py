@@ -29,7 +29,7 @@ def java_and_banner() -> tuple[str, str]:
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None:
-        raise Terminal("there is no Java on this machine", HINT)
+        raise Terminal("no Java was found on this machine", HINT)
     try:
         asked = subprocess.run([found, "-version"], capture_output=True, check=False)
     except OSError:
@@ -38,7 +38,7 @@ def java_and_banner() -> tuple[str, str]:
     banner = (asked.stderr + asked.stdout).decode(errors="replace")
     version = major_version(banner)
     if version is None:
-        raise Terminal(f"{found} does not say which Java it is", HINT)
+        raise Terminal(f"{found} does not print which Java version it is", HINT)
     if version < MINIMUM:
         raise Terminal(f"headrace needs Java {MINIMUM} or newer; {found} is Java {version}", HINT)
     return found, banner

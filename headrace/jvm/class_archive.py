@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from headrace.jars.cache import cache_root, sha256
-from headrace.java import major_version
+from headrace.jars.java import major_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,14 +86,14 @@ def keep(spark: SparkSession) -> None:
         if said is not None:
             _keep(jvm, spark._sc._gateway, Path(said))  # noqa: SLF001 - as above
     except (Exception, KeyboardInterrupt) as problem:  # noqa: BLE001 - py4j's, Java's, the system's
-        log.debug("the classes of the JVM were not kept", problem=repr(problem))
+        log.debug("the JVM's classes could not be archived", problem=repr(problem))
 
 
 def _keep(jvm: Any, gateway: Any, path: Path) -> None:  # noqa: ANN401 - py4j has no types
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=PART) as name:
         if not _archives(path.parent, path.name):
             made = Path(name) / path.name
-            log.info("keeping the JVM's classes, so that Spark starts faster from now on")
+            log.info("archiving the JVM's classes, so that Spark starts faster from now on")
             _dump(jvm, gateway, made)
             made.replace(_by_hash(path, made))
     _tried(path).unlink(missing_ok=True)
@@ -130,7 +130,7 @@ def _dump(jvm: Any, gateway: Any, made: Path) -> None:  # noqa: ANN401 - as abov
     said = array(lang.Object, array(lang.String, "dynamic_dump", str(made)))
     signature = array(lang.String, "[Ljava.lang.String;")
     answer = invoke.invoke(server, array(lang.Object, command, "vmCds", said, signature))
-    log.debug("the JVM's classes are kept", answer=str(answer).strip())
+    log.debug("the JVM's classes are archived", answer=str(answer).strip())
 
 
 def _sound(path: Path) -> Path | None:
@@ -140,7 +140,7 @@ def _sound(path: Path) -> Path | None:
             with contextlib.suppress(OSError):
                 os.utime(kept)
             return kept
-        log.warning("an archive of classes was damaged, and is made anew", path=str(kept))
+        log.warning("the class archive was damaged and is re-created", path=str(kept))
         kept.unlink()
     return None
 
@@ -151,8 +151,8 @@ def _may_be_kept(path: Path, banner: str, said: str) -> bool:
     With agents and many other options a JVM that is told so does not start: it is only told where
     nobody else has said anything to it.
     """
-    told = said or os.environ.get(LAUNCHER)
-    if told or PICKED_UP in banner or PLAIN_PATH.fullmatch(str(path)) is None:
+    options = said or os.environ.get(LAUNCHER)
+    if options or PICKED_UP in banner or PLAIN_PATH.fullmatch(str(path)) is None:
         return False
     if any(folder.is_dir() and any(folder.iterdir()) for folder in _folders()):
         return False

@@ -55,8 +55,12 @@ def without_archives(folder: Path) -> Iterator[None]:
 
 def _launcher(folder: Path) -> Path:
     """Return the launcher for our Python and path; others that run have theirs."""
-    told = os.environ.get("PYTHONPATH")
-    path = "unset PYTHONPATH" if told is None else f"export PYTHONPATH={shlex.quote(told)}"
+    path_variable = os.environ.get("PYTHONPATH")
+    path = (
+        "unset PYTHONPATH"
+        if path_variable is None
+        else f"export PYTHONPATH={shlex.quote(path_variable)}"
+    )
     text = os.fsencode(LAUNCHER.format(path=path, python=shlex.quote(sys.executable)))
     launcher = folder / f"python-{hashlib.sha256(text).hexdigest()[:12]}"
     if not (launcher.is_file() and launcher.read_bytes() == text):

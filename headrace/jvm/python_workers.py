@@ -2,7 +2,7 @@
 
 At the start of every task a worker asks all importers to look again at where they import from.
 Those of `pyspark.zip`, of py4j's archive and of Spark's own jar then read the whole list of files
-anew: 150 ms of CPU, a multiple of what a small task takes. The very same modules lie unpacked
+again: 150 ms of CPU, a multiple of what a small task takes. The very same modules lie unpacked
 beside our own, and the jar has none.
 
 It imports what reading and writing tables takes before it has any children: they are forks of it,
@@ -19,6 +19,7 @@ import sys
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 from zipimport import ZipImportError, zipimporter
 
 DAEMON = "pyspark.daemon"
@@ -40,6 +41,10 @@ IMPORTED_ONCE = (
     "headrace.iceberg.catalog",
 )
 VERSION = "pyspark/version.py"
+# The column in which a task of applyInPandasWithState is given each key's state and rows.
+STATE_FIELDS = frozenset(
+    {"properties", "keyRowAsUnsafe", "object", "startOffset", "numRows", "isLastChunk"}
+)
 
 
 def forget_archives() -> None:
@@ -57,9 +62,32 @@ def import_for_all() -> None:
     """Import what the forks of this process are going to use."""
     for name in IMPORTED_ONCE:
         importlib.import_module(name)
+    give_whole_offsets()
     # Its numbers would be the same ones in every fork.
     os.register_at_fork(after_in_child=sys.modules["numpy"].random.seed)
     settle()
+
+
+def give_whole_offsets() -> None:
+    """Let `applyInPandasWithState` cut its batches at whole numbers.
+
+    PySpark 4.1 takes them out of a column with nulls, where pandas has floats, and from 26 on
+    pyarrow refuses these. What else it does with that column stays as it is.
+    """
+    pandas, arrow = (importlib.import_module(name) for name in ("pandas", "pyarrow.types"))
+    serializers = importlib.import_module("pyspark.sql.pandas.serializers")
+    state: Any = getattr(serializers, "ApplyInPandasWithStateSerializer", None)
+    if state is None:
+        return
+    theirs = state.arrow_to_pandas
+
+    def arrow_to_pandas(self: object, column: Any, *more: Any) -> Any:  # noqa: ANN401 - PySpark types it not
+        kind = column.type
+        if arrow.is_struct(kind) and {one.name for one in kind} == STATE_FIELDS:
+            return pandas.Series(column.to_pylist(), dtype=object)
+        return theirs(self, column, *more)
+
+    state.arrow_to_pandas = arrow_to_pandas
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Work for Spark's tasks that may hold a password on its way to them."""
+"""Work for Spark's tasks: spread over them, and run by them."""
 
 from __future__ import annotations
 
@@ -23,3 +23,14 @@ def run_tasks(spark: SparkSession, do: Callable[[W], R], works: Sequence[W]) -> 
     numbers = spark.sparkContext.parallelize(range(count), count)
     done: list[R] = numbers.map(lambda number: do(works[number])).collect()
     return done
+
+
+def spread(heaviest_first: Sequence[W], tasks: int, weight: Callable[[W], int]) -> list[list[W]]:
+    """Spread work over tasks, each piece whole, so that each has about as much; none is empty."""
+    parts: list[list[W]] = [[] for _ in range(min(tasks, len(heaviest_first)))]
+    loads = [0] * len(parts)
+    for one in heaviest_first:
+        lightest = loads.index(min(loads))
+        parts[lightest].append(one)
+        loads[lightest] += weight(one)
+    return parts

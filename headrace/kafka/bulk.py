@@ -6,6 +6,7 @@ import atexit
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.contract import ORIGIN
@@ -16,6 +17,7 @@ from headrace.kafka.settings import quiet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.kafka.cluster import KafkaCluster
     from headrace.records.rows import HeadersToSend
 
 DELIVERY_LIMIT_MS: Final = 60_000
@@ -23,6 +25,7 @@ LARGEST_RECORD_BYTES: Final = 200 * 2**20
 LARGEST_BATCH_BYTES: Final = 1_000_000
 FLUSH_POLL_S: Final = 1.0
 WAIT_S: Final = 0.1
+log = structlog.get_logger(__name__)
 # The broker refuses the record itself: the next try would end alike.
 _REFUSED: Final = frozenset(
     {
@@ -36,8 +39,8 @@ _BECAUSE_OF_ANOTHER: Final = KafkaError._INVALID_DIFFERENT_RECORD  # noqa: SLF00
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How to reach a topic's cluster, and in what pieces; the same way is shared by outputs."""
+class ProducerSettings:
+    """How a producer reaches a cluster, and in what pieces; outputs with the same share one."""
 
     properties: tuple[tuple[str, str], ...]
     compression: str
@@ -46,7 +49,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedRecord:
     """A record that a target does not take, or did not because of another in the same batch.
 
     Kafka's client tells value and key of it, and not its headers: whoever sent it has to know.
@@ -67,21 +70,21 @@ def origin_of(headers: HeadersToSend) -> tuple[int, int]:
             text = value if isinstance(value, str) else value.decode()
             _, partition, offset, _ = text.rsplit("/", 3)
             return int(partition), int(offset)
-    raise Terminal("a record that was refused has no header of its origin")
+    raise Terminal("Kafka rejected a record that has no header with its origin")
 
 
 class BulkProducer:
     """An idempotent producer. What it was given since the last flush is one unit of work."""
 
-    def __init__(self, way: Way) -> None:
-        settings: dict[str, str | int | float | bool] = {
+    def __init__(self, settings: ProducerSettings) -> None:
+        properties: dict[str, str | int | float | bool] = {
             "linger.ms": 50,
-            "batch.size": way.batch_bytes,
+            "batch.size": settings.batch_bytes,
             "queue.buffering.max.kbytes": 64 * 1024,
-            **quiet(dict(way.properties)),
+            **quiet(dict(settings.properties)),
             "acks": "all",
             "enable.idempotence": True,
-            "compression.type": way.compression,
+            "compression.type": settings.compression,
             # As Java's clients do, so that a key's partition is the same whoever writes.
             "partitioner": "murmur2_random",
             "message.max.bytes": LARGEST_RECORD_BYTES,
@@ -89,13 +92,13 @@ class BulkProducer:
             "delivery.report.only.error": True,
         }
         try:
-            self._producer = Producer({**settings, "on_delivery": self._on_failure})
+            self._producer = Producer({**properties, "on_delivery": self._on_failure})
         except KafkaException as problem:
             raise settings_refused(problem) from None
-        self._settings = dict(way.properties)
+        self._settings = dict(settings.properties)
         self.produce = self._producer.produce
         self.poll = self._producer.poll
-        self._refused: list[Refused] = []
+        self._refused: list[RefusedRecord] = []
         self._failure: tuple[str, KafkaError] | None = None
 
     def produce_patiently(
@@ -116,7 +119,7 @@ class BulkProducer:
             else:
                 return
 
-    def flush(self) -> list[Refused]:
+    def flush(self) -> list[RefusedRecord]:
         """Wait until all is acknowledged; return the records that a broker will not take."""
         while self._producer.flush(FLUSH_POLL_S):
             self.raise_failure()
@@ -131,8 +134,8 @@ class BulkProducer:
             if (refused := refusal(error, self._settings, topic=topic)) is not None:
                 raise refused
             raise Transient(
-                f"a record did not arrive: {topic}: {error.str()}",
-                "what was not acknowledged is sent again",
+                f"Kafka did not acknowledge a record: {topic}: {error.str()}",
+                "records without an acknowledgement are sent again",
             )
 
     def _on_failure(self, error: KafkaError | None, message: Message) -> None:
@@ -141,7 +144,7 @@ class BulkProducer:
         topic, code = message.topic() or "", error.code()
         if code in _REFUSED or code == _BECAUSE_OF_ANOTHER:
             self._refused.append(
-                Refused(
+                RefusedRecord(
                     topic,
                     error.str(),
                     value=message.value(),
@@ -157,21 +160,34 @@ class Producers:
     """Producers of this process, kept between tasks; one that failed is let go."""
 
     def __init__(self) -> None:
-        self._kept: dict[Way, BulkProducer] = {}
+        self._kept: dict[ProducerSettings, BulkProducer] = {}
         # OpenSSL's own end, in the client, stumbles over threads that still run by then.
         atexit.register(self._kept.clear)
 
-    def get(self, way: Way) -> BulkProducer:
-        """Return the producer of a way."""
-        if way not in self._kept:
-            self._kept[way] = BulkProducer(way)
-        return self._kept[way]
+    def get(self, settings: ProducerSettings) -> BulkProducer:
+        """Return the producer of these settings."""
+        if settings not in self._kept:
+            self._kept[settings] = BulkProducer(settings)
+        return self._kept[settings]
 
-    def discard(self, way: Way) -> None:
+    def discard(self, settings: ProducerSettings) -> None:
         """Forget a producer that failed, with all that it still holds."""
-        self._kept.pop(way, None)
+        self._kept.pop(settings, None)
 
 
 def properties_of(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return settings as a value that can be compared."""
     return tuple(sorted(settings.items()))
+
+
+def producer_settings(
+    kafka: KafkaCluster,
+    topic: str,
+    compression: str,
+    created_with: Mapping[str, str] | None = None,
+) -> ProducerSettings:
+    """Return how to produce to a topic; it is created with these settings where it is missing."""
+    if kafka.ensure_topic(topic, settings=created_with):
+        log.info("created a topic", topic=topic, cluster=kafka.name)
+    batch_bytes = min(LARGEST_BATCH_BYTES, kafka.largest_batch_bytes(topic))
+    return ProducerSettings(properties_of(kafka.properties), compression, batch_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 import weakref
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from confluent_kafka import (
     KafkaError,
     KafkaException,
-    Message,
     TopicCollection,
     TopicPartition,
 )
@@ -25,20 +25,23 @@ from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMi
 from headrace.kafka.leaders import (
     LEADER_LIMIT_S,
     MOVE_LIMIT_S,
+    NO_EPOCH,
+    Reached,
     TopicEnds,
     ask,
     ask_leaders,
+    replaced,
 )
 from headrace.kafka.ranges import RangeReader
 from headrace.kafka.refusal import reason_of, refusal, settings_refused
 from headrace.kafka.settings import quiet
-from headrace.kafka.truncation import NO_EPOCH, Reached, replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from headrace.config.workspace import Cluster
+    from headrace.config.workspace.workspace import Cluster
+    from headrace.kafka.message import Message
 
 METADATA_LIMIT_S = 10.0
 # A client that is refused meets that at once, and goes on trying.
@@ -47,6 +50,7 @@ CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NAMES = "a topic's name has letters, digits, dots, _ and -, and 249 of them at most"
+Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
@@ -67,11 +71,11 @@ class KafkaCluster:
         self._cluster = cluster
         # For an offset of a partition, the newest epoch whose leader has been asked about it.
         self._whole: dict[tuple[str, int], dict[Reached, int]] = {}
-        self._settings = cluster.client_properties()
+        self.properties = cluster.client_properties()
         # What the client meets on its way, and tells nobody who waits for an answer.
         self._met: list[KafkaError] = []
         try:
-            settings: dict[str, Any] = {**quiet(self._settings), "error_cb": self._met.append}
+            settings: dict[str, Any] = {**quiet(self.properties), "error_cb": self._met.append}
             self._admin = AdminClient(settings)
         except KafkaException as problem:
             raise settings_refused(problem, self.name) from None
@@ -93,18 +97,12 @@ class KafkaCluster:
                 return {name: len(topic.partitions) for name, topic in found.items()}
 
     def topic_id(self, topic: str) -> str:
-        """Return the id that a topic was given when it was made; one made anew has another."""
+        """Return the id that a topic was given when it was created; one re-created has another."""
         wanted = TopicCollection([topic])
-        try:
-            told = ask(
-                lambda: self._admin.describe_topics(wanted, request_timeout=LEADER_LIMIT_S),
-                self.topics,
-            )
-        except KafkaException as problem:
-            raise self._unanswered(topic, problem) from None
-        except TimeoutError:
-            raise self._silent(MOVE_LIMIT_S) from None
-        return str(told[topic].topic_id)
+        found = self._about(
+            topic, lambda: self._admin.describe_topics(wanted, request_timeout=LEADER_LIMIT_S)
+        )
+        return str(found[topic].topic_id)
 
     def largest_batch_bytes(self, topic: str) -> int:
         """Return how large a batch of records a topic takes (`max.message.bytes`)."""
@@ -113,17 +111,21 @@ class KafkaCluster:
     def settings(self, topic: str) -> dict[str, str]:
         """Return a topic's settings, with the broker's where it has none of its own."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        found = self._about(
+            topic, lambda: self._admin.describe_configs([resource], request_timeout=LEADER_LIMIT_S)
+        )
+        return {name: one.value for name, one in found[resource].items() if one.value is not None}
+
+    def _about(
+        self, topic: str, question: Callable[[], Mapping[Question, Future[Answer]]]
+    ) -> dict[Question, Answer]:
+        """Ask something about a topic that changes nothing."""
         try:
-            told = ask(
-                lambda: self._admin.describe_configs([resource], request_timeout=LEADER_LIMIT_S),
-                self.topics,
-            )
+            return ask(question, self.topics)
         except KafkaException as problem:
             raise self._unanswered(topic, problem) from None
         except TimeoutError:
             raise self._silent(MOVE_LIMIT_S) from None
-        found = told[resource]
-        return {name: one.value for name, one in found.items() if one.value is not None}
 
     def require_topic(self, topic: str) -> int:
         """Return a topic's number of partitions, or say which topics there are."""
@@ -140,7 +142,7 @@ class KafkaCluster:
         try:
             self._answer(described)
         except KafkaException as problem:
-            refused = refusal(problem.args[0], self._settings, self.name, topic)
+            refused = refusal(problem.args[0], self.properties, self.name, topic)
             if refused is not None:
                 raise refused from None
 
@@ -161,13 +163,15 @@ class KafkaCluster:
             # Somebody else created it in between: what was asked for is there.
             refused = problem.args[0]
             if refused.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                told = refusal(refused, self._settings, self.name, topic)
-                if told is not None:
-                    raise told from None
+                hidden = refusal(refused, self.properties, self.name, topic)
+                if hidden is not None:
+                    raise hidden from None
                 is_no_name = NAME.fullmatch(topic) is None
                 raise Terminal(
                     f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
-                    NAMES if is_no_name else "create it by hand, or let headrace create topics",
+                    NAMES
+                    if is_no_name
+                    else "create it by hand, or allow headrace's user to create topics",
                 ) from None
             return False
         self._wait_until_known(topic)
@@ -222,25 +226,17 @@ class KafkaCluster:
         }
         if not asked:
             return {}
-        found = replaced(self._cluster.client_properties(), topic, asked)
+        found = replaced(self.properties, topic, asked)
         for number, one in asked.items():
             if number not in found:
                 self._whole[topic, number] = {one: ends.epochs[number]}
         return found
 
-    def earliest(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """Return the first offset that each of these partitions still has."""
-        spans = self.ends(topic).spans
-        return {number: spans[number].start for number in partitions if number in spans}
-
     def records(self, topic: str) -> Iterable[Message]:
         """Read a topic from its beginning to where it ends now."""
-        reader = RangeReader(self._cluster.client_properties())
-        try:
+        with contextlib.closing(RangeReader(self.properties)) as reader:
             for _, messages in reader.chunks(topic, self.offsets(topic)):
                 yield from messages
-        finally:
-            reader.close()
 
     def _list_offsets(
         self, partitions: Sequence[TopicPartition], spec: OffsetSpec
@@ -262,7 +258,7 @@ class KafkaCluster:
 
     def _unanswered(self, topic: str, problem: KafkaException) -> HeadraceError:
         """Return why a question about a topic has no answer: maybe there is no such topic."""
-        refused = refusal(problem.args[0], self._settings, self.name, topic)
+        refused = refusal(problem.args[0], self.properties, self.name, topic)
         if refused is not None:
             return refused
         if problem.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -288,8 +284,8 @@ class KafkaCluster:
 
     def _refusal(self, *more: KafkaError) -> Terminal | None:
         self._admin.poll(0)
-        told = (refusal(one, self._settings, self.name) for one in (*more, *self._met))
-        return next((one for one in told if one is not None), None)
+        refusals = (refusal(one, self.properties, self.name) for one in (*more, *self._met))
+        return next((one for one in refusals if one is not None), None)
 
     def _unreachable(self, problem: KafkaException) -> HeadraceError:
         if (refused := self._refusal(problem.args[0])) is not None:

@@ -1,4 +1,4 @@
-"""Places in a topic under a consumer group's name, so that ordinary tools show the lag."""
+"""Positions in a topic under a consumer group's name, so that ordinary tools show the lag."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from headrace.kafka.settings import quiet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.config.workspace import Cluster
+    from headrace.config.workspace.workspace import Cluster
 
 TRY_EVERY_S: Final = 0.5
 
 
-class GroupPlace:
-    """The committed place of one group; nobody ever joins it."""
+class GroupOffsets:
+    """The committed position of one group; nobody ever joins it."""
 
     def __init__(self, cluster: Cluster, group: str) -> None:
         self.group = group
@@ -34,9 +34,9 @@ class GroupPlace:
 
     def commit(self, topic: str, nexts: Mapping[int, int]) -> None:
         """Commit the next offset of each partition."""
-        places = [TopicPartition(topic, number, offset) for number, offset in nexts.items()]
+        positions = [TopicPartition(topic, number, offset) for number, offset in nexts.items()]
         try:
-            self._consumer.commit(offsets=places, asynchronous=False)
+            self._consumer.commit(offsets=positions, asynchronous=False)
         except KafkaException as problem:
             settings = self._cluster.client_properties()
             if (refused := refusal(problem.args[0], settings, self._cluster.name)) is not None:
@@ -49,25 +49,25 @@ class GroupPlace:
         self._end()
 
 
-class ShownPlace:
-    """A reader's places as the lag of a group. What keeps Kafka from it ends no reader."""
+class ShownOffsets:
+    """A reader's positions as the lag of a group. What keeps Kafka from it ends no reader."""
 
     def __init__(self, cluster: Cluster, group: str) -> None:
         self._cluster, self._name = cluster, group
-        self._group: GroupPlace | None = None
+        self._group: GroupOffsets | None = None
         self._shown: Mapping[str, Mapping[int, int]] | None = None
         self._next_try_s = float("-inf")
 
-    def show(self, places: Mapping[str, Mapping[int, int]]) -> None:
+    def show(self, positions: Mapping[str, Mapping[int, int]]) -> None:
         """Commit the next offset of each topic's partitions, once; after a failure, not at once."""
-        if places == self._shown or time.monotonic() < self._next_try_s:
+        if positions == self._shown or time.monotonic() < self._next_try_s:
             return
         try:
             if self._group is None:
-                self._group = GroupPlace(self._cluster, self._name)
-            for topic, nexts in places.items():
+                self._group = GroupOffsets(self._cluster, self._name)
+            for topic, nexts in positions.items():
                 self._group.commit(topic, nexts)
-            self._shown = places
+            self._shown = positions
         except HeadraceError:
             self._next_try_s = time.monotonic() + TRY_EVERY_S
 

@@ -7,21 +7,23 @@ from collections import deque
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from confluent_kafka import Message
+from confluent_kafka import Message as ClientMessage
 
-from headrace.records.half_read import HalfReadMessage
+from headrace.records.unreadable_headers import HalfReadMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from headrace.kafka.message import Message
 
 # A name whose bytes the client does not tell: it tells only those of the first of several.
 UNKNOWN_NAME: Final = "(no UTF-8)"
 LONGEST_SHOWN: Final = 100
 
-_headers_of = cast("Callable[[Message], object]", Message.headers)
+_headers_of = cast("Callable[[ClientMessage], object]", ClientMessage.headers)
 
 
-def with_readable_headers(messages: list[Message]) -> list[Message]:
+def with_readable_headers(messages: list[ClientMessage]) -> list[Message]:
     """Return the messages; one that has a name that is no UTF-8 as a HalfReadMessage.
 
     Nobody else may ask a message for its headers before. The client makes them at the first
@@ -55,17 +57,19 @@ def _unreadable_name(problem: BaseException) -> bytes | None:
     return None
 
 
-def _half_read(message: Message, name: bytes) -> HalfReadMessage:
+def _half_read(message: ClientMessage, name: bytes) -> HalfReadMessage:
     shown = name.decode(errors="backslashreplace")
     readable = _readable(message, shown)
     # What has the holes goes.
     message.set_headers(readable)  # type: ignore[arg-type]  # it takes what a producer takes
     if len(shown) > LONGEST_SHOWN:
         shown = f"{shown[:LONGEST_SHOWN]}…"
-    return HalfReadMessage(message, readable, f"the name of a header is no UTF-8: {shown}")
+    return HalfReadMessage(
+        cast("Message", message), readable, f"the name of a header is no UTF-8: {shown}"
+    )
 
 
-def _readable(message: Message, first_unreadable: str) -> list[tuple[str, bytes | None]]:
+def _readable(message: ClientMessage, first_unreadable: str) -> list[tuple[str, bytes | None]]:
     """Return the headers; a name that is no UTF-8 is shown with its bytes escaped, where known."""
     found: list[tuple[str, bytes | None]] = []
     name = first_unreadable
@@ -80,7 +84,7 @@ def _readable(message: Message, first_unreadable: str) -> list[tuple[str, bytes 
     return found
 
 
-def _made(message: Message) -> Sequence[tuple[str, bytes | None]]:
+def _made(message: ClientMessage) -> Sequence[tuple[str, bytes | None]]:
     """Return the headers as the client made them; a second question could be its end."""
     lists = [one for one in gc.get_referents(message) if isinstance(one, list)]
     return lists[0] if lists else []

@@ -1,19 +1,26 @@
-"""What the leaders of a topic's partitions say of its offsets, also while they move."""
+"""What the leaders of a topic's partitions say of its offsets: while they move, and when truncated.
+
+Kafka counts the leaders of a partition: each has an epoch. Who keeps with an offset the epoch of a
+leader whose log reached up to it can ask any later leader where its log parts from that one's.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 
-from headrace.kafka.truncation import NO_EPOCH, Reached
+from headrace.errors import Transient
+from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
 
+    from confluent_kafka import Message
     from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs forget them
         AdminClient,
         ListOffsetsResultInfo,
@@ -25,7 +32,7 @@ LEADER_LIMIT_S: Final = 3.0
 ANSWER_LIMIT_S: Final = 5.0
 MOVE_LIMIT_S: Final = 60.0
 ASK_EVERY_S: Final = 0.1
-Asked = TypeVar("Asked")
+Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 _MOVING: Final = frozenset(
     {
@@ -40,6 +47,12 @@ _MOVING: Final = frozenset(
         KafkaError.BROKER_NOT_AVAILABLE,
     }
 )
+NO_EPOCH: Final = -1
+COMPARISON_LIMIT_S: Final = 30.0
+POLL_S: Final = 0.1
+# The client tells in words alone where the logs part.
+TRUNCATED: Final = "Partition log truncation detected"
+_PARTS_AT: Final = re.compile(r"broker end offset is (-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,21 @@ class TopicEnds:
     spans: Mapping[int, range]
     epochs: Mapping[int, int]
 
+    @property
+    def next_offsets(self) -> dict[int, int]:
+        """The offset behind the last record of each partition."""
+        return {number: span.stop for number, span in self.spans.items()}
+
+    def starting_offsets(self, where: str) -> dict[int, int]:
+        """Return the first offset of each partition for `earliest`, the next for `latest`."""
+        if where == "latest":
+            return self.next_offsets
+        return {number: span.start for number, span in self.spans.items()}
+
+    def epochs_at(self, offsets: Mapping[int, int]) -> dict[int, int]:
+        """Return `epoch` of an offset for each partition."""
+        return {number: self.epoch(number, offset) for number, offset in offsets.items()}
+
     def epoch(self, partition: int, offset: int) -> int:
         """Return the leader's epoch where its log has all before that offset, else NO_EPOCH."""
         span = self.spans.get(partition)
@@ -57,10 +85,10 @@ class TopicEnds:
 
 
 def ask(
-    question: Callable[[], Mapping[Asked, Future[Answer]]],
+    question: Callable[[], Mapping[Question, Future[Answer]]],
     hear: Callable[[], object],
     is_known: Callable[[Answer], bool] = lambda _: True,
-) -> dict[Asked, Answer]:
+) -> dict[Question, Answer]:
     """Ask brokers something that changes nothing; while leaders move, or a broker is gone, again.
 
     The client asks those that it has heard of, and stays with one that is gone: `hear` asks for the
@@ -70,9 +98,9 @@ def ask(
     deadline = time.monotonic() + MOVE_LIMIT_S
     while True:
         try:
-            told = {about: one.result(ANSWER_LIMIT_S) for about, one in question().items()}
-            if all(map(is_known, told.values())):
-                return told
+            answers = {about: one.result(ANSWER_LIMIT_S) for about, one in question().items()}
+            if all(map(is_known, answers.values())):
+                return answers
         except TimeoutError:
             if time.monotonic() > deadline:
                 raise
@@ -92,7 +120,7 @@ def ask_leaders(
     hear: Callable[[], object],
 ) -> dict[int, Reached]:
     """Return an offset of each partition as its leader tells it, and the leader's epoch."""
-    told = ask(
+    answers = ask(
         lambda: admin.list_offsets(
             dict.fromkeys(partitions, spec),
             isolation_level=IsolationLevel.READ_COMMITTED,
@@ -102,8 +130,86 @@ def ask_leaders(
         # Of a partition without a leader the client says -1001, and no error.
         lambda one: one.offset >= 0,
     )
-    return {place.partition: _reached(one) for place, one in told.items()}
+    return {partition.partition: _reached(one) for partition, one in answers.items()}
 
 
-def _reached(told: ListOffsetsResultInfo) -> Reached:
-    return Reached(told.offset, NO_EPOCH if told.leader_epoch is None else told.leader_epoch)
+def _reached(answer: ListOffsetsResultInfo) -> Reached:
+    return Reached(answer.offset, NO_EPOCH if answer.leader_epoch is None else answer.leader_epoch)
+
+
+class Reached(NamedTuple):
+    """The next offset to read, and the epoch of a leader whose log had all before it."""
+
+    offset: int
+    epoch: int = NO_EPOCH
+
+
+def is_truncation(error: KafkaError) -> bool:
+    """Whether the client says that a leader's log parts from what was read before."""
+    return TRUNCATED in error.str()
+
+
+def replaced(
+    properties: Mapping[str, str], topic: str, read: Mapping[int, Reached]
+) -> dict[int, range]:
+    """Return which of the offsets that were read hold other records now, or none.
+
+    The leaders are asked as a consumer asks them that goes on there.
+    """
+    own = {name: value for name, value in properties.items() if name != "client.rack"}
+    consumer = Consumer(
+        {
+            **quiet(own),
+            "group.id": "headrace.truncation",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            # The first record tells as much as all of them.
+            "fetch.message.max.bytes": 1024,
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    found: dict[int, range] = {}
+    try:
+        partitions = [
+            TopicPartition(topic, number, one.offset, leader_epoch=one.epoch)
+            for number, one in read.items()
+        ]
+        consumer.assign(partitions)
+        waiting = set(read)
+        deadline = time.monotonic() + COMPARISON_LIMIT_S
+        while waiting:
+            if time.monotonic() > deadline:
+                raise Transient(
+                    f"topic {topic} did not answer within {COMPARISON_LIMIT_S:.0f} s whether it"
+                    " still has the records that were read"
+                )
+            message = consumer.poll(POLL_S)
+            if message is None:
+                continue
+            number = message.partition() or 0
+            parts_at = _parts_at(topic, message, read[number].offset)
+            if parts_at is not None:
+                found[number] = range(parts_at, read[number].offset)
+            waiting.discard(number)
+    except KafkaException as problem:
+        raise Transient(f"reading {topic}: {problem.args[0].str()}") from None
+    finally:
+        consumer.close()
+    return found
+
+
+def _parts_at(topic: str, message: Message, offset: int) -> int | None:
+    """Return where the log parts from what was read; None where the next record is the next."""
+    error = message.error()
+    if error is None:
+        return None
+    gone = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)  # noqa: SLF001 - its public name
+    if is_truncation(error):
+        match = _PARTS_AT.search(error.str())
+        return min(max(int(match[1]), 0), offset) if match else offset
+    # What retention took is told of elsewhere, with its offsets.
+    if error.code() in {KafkaError._PARTITION_EOF, *gone}:  # noqa: SLF001 - as above
+        return None
+    raise Transient(f"reading {topic}-{message.partition()}: {error.str()}")

@@ -1,19 +1,15 @@
-"""Sets of offsets as runs: as small as the log is contiguous, however many rows there are."""
+"""Sets of offsets as ranges: as small as the log is contiguous, however many offsets there are."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
 
-
-class Runs:
+class OffsetSet:
     """Disjoint ranges of offsets, in order; none touches the next."""
 
     def __init__(self, *ranges: range) -> None:
@@ -25,12 +21,16 @@ class Runs:
     def __iter__(self) -> Iterator[range]:
         return map(range, self._starts, self._stops)
 
+    def __contains__(self, offset: int) -> bool:
+        at = bisect_right(self._starts, offset) - 1
+        return at >= 0 and offset < self._stops[at]
+
     def __len__(self) -> int:
-        """How many offsets it holds, not how many runs."""
+        """How many offsets it holds, not how many ranges."""
         return sum(self._stops) - sum(self._starts)
 
     def __repr__(self) -> str:
-        return f"Runs({', '.join(map(repr, self))})"
+        return f"OffsetSet({', '.join(map(repr, self))})"
 
     def add(self, span: range) -> list[range]:
         """Add a range; returns the parts of it that were there before."""
@@ -44,6 +44,14 @@ class Runs:
         stop = max([span.stop, *(one.stop for one in touched)])
         self._starts[first:last], self._stops[first:last] = [start], [stop]
         return [one for one in both if one]
+
+    def without(self, other: OffsetSet) -> OffsetSet:
+        """Return what is here and not in the other."""
+        return OffsetSet(*(gap for run in self for gap in other.gaps(run)))
+
+    def within(self, span: range) -> OffsetSet:
+        """Return what of a range is here, as a set."""
+        return OffsetSet(*self.overlapping(span))
 
     def gaps(self, within: range) -> list[range]:
         """Return what of a range is not here."""
@@ -64,31 +72,6 @@ class Runs:
         return [range(max(one.start, within.start), min(one.stop, within.stop)) for one in held]
 
 
-class Tally:
-    """The offsets of one partition's rows: which there are, and which came more than once."""
-
-    def __init__(self) -> None:
-        self.held = Runs()
-        self.doubled = Runs()
-        self.rows = 0
-
-    def count(self, offsets: NDArray[np.int64]) -> None:
-        """Count rows, in any order."""
-        self.rows += len(offsets)
-        ordered = np.sort(offsets)
-        twice = ordered[1:][ordered[1:] == ordered[:-1]]
-        for span in runs_of(np.unique(twice)):
-            self.doubled.add(span)
-        for span in runs_of(np.unique(ordered)):
-            for again in self.held.add(span):
-                self.doubled.add(again)
-
-
-def runs_of(ordered: NDArray[np.int64]) -> Iterator[range]:
-    """Yield the runs of distinct offsets in rising order."""
-    if not len(ordered):
-        return
-    cuts = np.flatnonzero(np.diff(ordered) > 1)
-    starts = ordered[np.concatenate(([0], cuts + 1))]
-    stops = ordered[np.concatenate((cuts, [len(ordered) - 1]))] + 1
-    yield from map(range, starts.tolist(), stops.tolist())
+def shown_offsets(span: range) -> str:
+    """Return a range of offsets as users read it: its last offset is in it."""
+    return f"@ {span.start}" if len(span) == 1 else f"@ {span.start} to {span.stop - 1}"

@@ -8,16 +8,19 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Message as ClientMessage
 
 from headrace.errors import Terminal, Transient
 from headrace.kafka.headers import with_readable_headers
+from headrace.kafka.leaders import is_truncation
 from headrace.kafka.refusal import refusal, settings_refused
 from headrace.kafka.settings import quiet
-from headrace.kafka.truncation import is_truncation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from headrace.kafka.message import Message
 
 # Records that are worked on together: few enough to stay in the processor's cache.
 CHUNK: Final = 1_000
@@ -29,9 +32,9 @@ FETCH_BYTES: Final = 2**20
 AHEAD_KB: Final = 8 * 1024
 
 # What was fetched has both; the client's types also know messages still to be sent.
-_partition_of = cast("Callable[[Message], int]", Message.partition)
-_offset_of = cast("Callable[[Message], int]", Message.offset)
-_error_of = cast("Callable[[Message], KafkaError | None]", Message.error)
+_partition_of = cast("Callable[[ClientMessage], int]", ClientMessage.partition)
+_offset_of = cast("Callable[[ClientMessage], int]", ClientMessage.offset)
+_error_of = cast("Callable[[ClientMessage], KafkaError | None]", ClientMessage.error)
 
 
 class RecordsGone(Transient):
@@ -41,8 +44,8 @@ class RecordsGone(Transient):
         self.topic = topic
         self.partition = partition
         super().__init__(
-            f"{topic}-{partition} no longer has the records that were to be read next",
-            "retention or a deletion took them",
+            f"{topic}-{partition} no longer has the records that had to be read next",
+            "retention or a deletion removed them",
         )
 
 
@@ -57,9 +60,9 @@ class NotReached(Transient):
             for number, span in sorted(missing.items())
         )
         super().__init__(
-            f"records that the topic had did not come within {STALLED_S:.0f} s: {told}",
-            "its brokers may be busy or away; where the topic ends before them, it lost its newest"
-            " records (an unclean election of a leader?)",
+            f"no records came within {STALLED_S:.0f} s, though the topic had them: {told}",
+            "its brokers may be busy or down; if the topic now ends before these offsets, it lost "
+            "its newest records (an unclean leader election?)",
         )
 
 
@@ -92,8 +95,8 @@ class RangeReader:
         """Yield runs of records, each of one partition and in its order, until all are read."""
         ends = {number: span.stop for number, span in ranges.items() if span}
         nexts = {number: ranges[number].start for number in ends}
-        places = [TopicPartition(topic, number, start) for number, start in nexts.items()]
-        self._consumer.assign(places)
+        partitions = [TopicPartition(topic, number, start) for number, start in nexts.items()]
+        self._consumer.assign(partitions)
         moved_at = time.monotonic()
         try:
             while ends:
@@ -109,7 +112,7 @@ class RangeReader:
         finally:
             self._consumer.unassign()
 
-    def _raise_refusal(self, topic: str, run: Sequence[Message]) -> None:
+    def _raise_refusal(self, topic: str, run: Sequence[ClientMessage]) -> None:
         for error in filter(None, map(_error_of, run)):
             if (refused := refusal(error, self._properties, topic=topic)) is not None:
                 raise refused
@@ -131,8 +134,8 @@ class RangeReader:
         for number in ends:
             # Only news: who does not answer now either has been told of already.
             with contextlib.suppress(KafkaException):
-                place = TopicPartition(topic, number)
-                _, there[number] = self._consumer.get_watermark_offsets(place, END_LIMIT_S)
+                partition = TopicPartition(topic, number)
+                _, there[number] = self._consumer.get_watermark_offsets(partition, END_LIMIT_S)
         missing = {number: range(nexts[number], end) for number, end in ends.items()}
         return NotReached(topic, missing, there)
 
@@ -140,7 +143,7 @@ class RangeReader:
         self,
         topic: str,
         number: int,
-        run: list[Message],
+        run: list[ClientMessage],
         ends: dict[int, int],
         nexts: dict[int, int],
     ) -> Iterator[tuple[int, Sequence[Message]]]:
@@ -168,13 +171,7 @@ class RangeReader:
             yield number, with_readable_headers(run)
 
 
-def offset_of(message: Message) -> int:
-    """Return the offset of a record that was read."""
-    offset: int = message.offset()  # type: ignore[assignment]  # a message to be sent has none yet
-    return offset
-
-
-def _runs(messages: list[Message]) -> Iterator[tuple[int, list[Message]]]:
+def _runs(messages: list[ClientMessage]) -> Iterator[tuple[int, list[ClientMessage]]]:
     """Split messages where the partition changes."""
     numbers = list(map(_partition_of, messages))
     first = numbers[0]
@@ -189,7 +186,7 @@ def _runs(messages: list[Message]) -> Iterator[tuple[int, list[Message]]]:
     yield numbers[begin], messages[begin:]
 
 
-def _end_of(topic: str, number: int, run: list[Message]) -> int:
+def _end_of(topic: str, number: int, run: list[ClientMessage]) -> int:
     """Return the offset at which the partition ended, 0 where it has not; else raise what was found."""
     end = 0
     for message in run:
@@ -204,7 +201,7 @@ def _end_of(topic: str, number: int, run: list[Message]) -> int:
                 # Whether what was read before is touched, is asked before the next try.
                 raise Transient(
                     f"{topic}-{number} lost its newest records while they were read: {error.str()}",
-                    "what was not acknowledged is read again",
+                    "records without an acknowledgement are read again",
                 )
             raise RecordsGone(topic, number)
         elif error.fatal():
@@ -223,20 +220,18 @@ class Readers:
         # OpenSSL's own end, in the client, stumbles over threads that still run by then.
         atexit.register(self._idle.clear)
 
-    def take(self, properties: Mapping[str, str]) -> RangeReader:
-        """Return a reader that nobody else uses."""
-        key = tuple(sorted(properties.items()))
+    @contextlib.contextmanager
+    def reader(self, properties: Mapping[str, str]) -> Iterator[RangeReader]:
+        """Hold a reader that nobody else uses; it is kept for the next task."""
         with self._lock:
-            idle = self._idle.get(key)
-            if idle:
-                return idle.pop()
+            idle = self._idle.setdefault(tuple(sorted(properties.items())), [])
+            reader = idle.pop() if idle else None
         try:
-            return RangeReader(properties)
+            reader = reader or RangeReader(properties)
         except KafkaException as problem:
             raise settings_refused(problem) from None
-
-    def give_back(self, properties: Mapping[str, str], reader: RangeReader) -> None:
-        """Keep a reader for the next task."""
-        key = tuple(sorted(properties.items()))
-        with self._lock:
-            self._idle.setdefault(key, []).append(reader)
+        try:
+            yield reader
+        finally:
+            with self._lock:
+                idle.append(reader)

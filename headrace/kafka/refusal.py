@@ -56,7 +56,7 @@ def refusal(
     # A broker that ends in the middle of a login, or of a handshake, refuses nobody.
     if code in _LOGIN and "Local: " not in error.str():
         return AccessRefused(
-            f"{where} refuses the login: {reason_of(error)}",
+            f"{where} rejects the login: {reason_of(error)}",
             f"correct sasl.username, sasl.password and sasl.mechanism {IN_PROPERTIES}",
         )
     if code == _TLS or _CERTIFICATE_ALERT.search(error.str()):
@@ -68,7 +68,7 @@ def settings_refused(problem: KafkaException, cluster: str = "") -> Terminal:
     """Return that Kafka's client does not take its settings: a file that is not there, for one."""
     of = f" of cluster {cluster}" if cluster else ""
     return Terminal(
-        f"Kafka's client refuses the settings{of}: {problem.args[0].str()}",
+        f"Kafka's client rejects the settings{of}: {problem.args[0].str()}",
         f"correct them {IN_PROPERTIES}",
     )
 
@@ -76,8 +76,8 @@ def settings_refused(problem: KafkaException, cluster: str = "") -> Terminal:
 def _not_allowed(what: str, where: str) -> Terminal:
     return AccessRefused(
         f"{where} does not allow this client to use {what}",
-        "let its administrator add what docs/security.md lists to the access lists (kafka-acls), for the"
-        " user that sasl.username or the certificate names",
+        "ask its administrator to grant the rights in docs/security.md (kafka-acls) to the user "
+        "that sasl.username or the certificate names",
     )
 
 
@@ -85,16 +85,16 @@ def _tls(error: KafkaError, where: str, settings: Mapping[str, str]) -> Terminal
     found = certificate_problem(settings)
     if found is not None:
         return AccessRefused(
-            f"the certificate of {where} is not to be trusted: {found}",
-            f"name the authority that signed it by ssl.ca.location {IN_PROPERTIES}; one that has"
-            " expired, or is for another name, its administrator has to renew",
+            f"the certificate of {where} is not trusted: {found}",
+            f"set ssl.ca.location to the authority that signed it, {IN_PROPERTIES}; if it has "
+            "expired or is for another host name, its administrator has to renew it",
         )
     if not _CERTIFICATE_ALERT.search(error.str()):
         return None
     return AccessRefused(
-        f"{where} refuses the connection over TLS: {reason_of(error)}",
-        "it may want a certificate of the client (ssl.certificate.location, ssl.key.location) that is"
-        f" signed by an authority it trusts, and has not expired: {IN_PROPERTIES}",
+        f"{where} rejects the TLS connection: {reason_of(error)}",
+        "it may require a client certificate that has not expired and that an authority it trusts "
+        f"has signed: set ssl.certificate.location and ssl.key.location {IN_PROPERTIES}",
     )
 
 

@@ -14,7 +14,7 @@ from headrace.kafka.settings import quiet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.config.workspace import Cluster
+    from headrace.config.workspace.workspace import Cluster
 
 FLUSH_POLL_S = 0.5
 # What librdkafka takes for «set it yourself».
@@ -23,7 +23,7 @@ BY_KEY = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class KafkaRecord:
     """A record as it is sent: bytes, and what travels beside them."""
 
     value: bytes | None
@@ -50,7 +50,7 @@ class Sender:
         self.delivered = 0
         self._first_failure: KafkaError | None = None
 
-    def send(self, record: Record) -> None:
+    def send(self, record: KafkaRecord) -> None:
         """Hand over one record; waits while the client's own queue is full."""
         while True:
             try:
@@ -68,7 +68,7 @@ class Sender:
                 continue
             except KafkaException as problem:
                 raise Terminal(
-                    f"a record for {self._topic} was refused: {problem.args[0].str()}"
+                    f"a record for {self._topic} was rejected: {problem.args[0].str()}"
                 ) from None
             break
         self._producer.poll(0)

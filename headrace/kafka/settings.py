@@ -5,12 +5,17 @@ A cluster's `properties` are written once, under librdkafka's names, and reach b
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.config.workspace.workspace import Cluster
 
 # The same under both names, or with a twin of another name.
 RENAMED = {
@@ -117,8 +122,8 @@ def _trust(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pem(settings: Mapping[str, str], name: str) -> str | None:
-    place = settings.get(f"{name}.location")
-    return settings.get(f"{name}.pem") if place is None else _read(place)
+    path = settings.get(f"{name}.location")
+    return settings.get(f"{name}.pem") if path is None else _read(path)
 
 
 def _require_pkcs8(key: str) -> None:
@@ -126,9 +131,9 @@ def _require_pkcs8(key: str) -> None:
     for kind in ("RSA", "EC", "DSA"):
         if f"-----BEGIN {kind} PRIVATE KEY-----" in key:
             raise Terminal(
-                f"the client's key is in OpenSSL's own format (BEGIN {kind} PRIVATE KEY), which"
-                " Spark's client for Kafka, in Java, does not read",
-                "write it as PKCS 8: openssl pkcs8 -topk8 -nocrypt -in OLD.key -out NEW.key",
+                f"the client's key is in OpenSSL's own format (BEGIN {kind} PRIVATE KEY), which "
+                "Spark's Kafka client (in Java) cannot read",
+                "convert it to PKCS 8: openssl pkcs8 -topk8 -nocrypt -in OLD.key -out NEW.key",
             )
 
 
@@ -143,3 +148,26 @@ def _read(path: str) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def spark_options(cluster: Cluster) -> dict[str, str]:
+    """Return a cluster's settings as options of Spark's Kafka connector."""
+    settings = java_settings(cluster.client_properties())
+    return {f"kafka.{name}": value for name, value in settings.items()}
+
+
+def topic_stream(
+    spark: SparkSession, cluster: Cluster, topic: str, starts: Mapping[int, int], most: int
+) -> DataFrame:
+    """Return a stream over a topic, at most so many records a batch; Spark's log has its offsets."""
+    options = {
+        **spark_options(cluster),
+        "subscribe": topic,
+        "startingOffsets": json.dumps({topic: {str(one): starts[one] for one in sorted(starts)}}),
+        "maxOffsetsPerTrigger": str(most),
+        # A transaction that was given up is nobody's record.
+        "kafka.isolation.level": "read_committed",
+        # Gaps are found before each batch, and named exactly.
+        "failOnDataLoss": "false",
+    }
+    return spark.readStream.format("kafka").options(**options).load()

@@ -1,5 +1,5 @@
 """Landing rows in a table exactly once, however often a batch is tried.
 
-Reads: the mark that the table itself holds. Writes: files that others wrote, and the next mark.
-Promises: a commit is taken only on top of the very mark that its writer goes on from.
+Reads: the commit state in the table itself. Writes: files that others wrote, the next commit state.
+Promises: a commit is taken only on top of the very commit state that its writer goes on from.
 """

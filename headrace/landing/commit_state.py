@@ -1,8 +1,8 @@
 """What a table holds, told by its own commits: how far each partition of the topic has come.
 
-A mark stands twice in every commit. As a property of the table it is found at once, whatever
-snapshots were expired or made by others since; in the summary of the snapshot it goes where the
-snapshot goes, when somebody rolls the table back.
+A commit state stands twice in every commit. As a property of the table it is found at once,
+whatever snapshots were expired or made by others since; in the summary of the snapshot it goes
+where the snapshot goes, when somebody rolls the table back.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 SUMMARY: Final = "headrace.commit"
-# In the mark of a writer that has begun and committed nothing yet.
+# In the commit state of a writer that has begun and committed nothing yet.
 NO_SNAPSHOT: Final = -1
 
 
-def mark_property(writer: str) -> str:
-    """Return the name of the table's property that holds a writer's mark."""
+def state_property(writer: str) -> str:
+    """Return the name of the table's property that holds a writer's commit state."""
     return f"headrace.writer.{writer}"
 
 
@@ -34,7 +34,7 @@ def mark_property(writer: str) -> str:
 class Identity:
     """Who lands what: a config's name and its topic, and the process that works for it.
 
-    `topic_id` is the cluster's own: a topic that is made anew has another. Empty, it is not known.
+    `topic_id` is the cluster's own: a topic that was re-created has another. Empty, it is not known.
     """
 
     writer: str
@@ -68,7 +68,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CommitState:
     """The last commit of a writer, and all that it has landed by then."""
 
     identity: Identity
@@ -81,7 +81,7 @@ class Mark:
         return {partition: span.next for partition, span in self.spans.items()}
 
     def to_json(self) -> str:
-        """Return the mark as the table keeps it."""
+        """Return the commit state as the table keeps it."""
         spans = {
             str(partition): [
                 span.since,
@@ -103,37 +103,37 @@ class Mark:
         return json.dumps(said, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str) -> Mark:
-        """Read a mark; one that is none of ours is an error, for nobody can go on from it."""
+    def from_json(cls, text: str) -> CommitState:
+        """Read a commit state; one that is not ours is an error: nobody can go on from it."""
         try:
             said: dict[str, Any] = json.loads(text)
             version = said["v"]
             said.setdefault("topic_id", "")
             identity = Identity(**{name: said[name] for name in Identity.__slots__})
             spans = {int(number): Span(*span) for number, span in said["offsets"].items()}
-            mark = cls(identity, said["snapshot"], spans)
+            state = cls(identity, said["snapshot"], spans)
         except (ValueError, KeyError, TypeError, AttributeError):
-            version, mark = None, None
-        if version != VERSION or mark is None:
+            version, state = None, None
+        if version != VERSION or state is None:
             raise Terminal(
-                f"the table's mark of its writer cannot be read: {text[:200]}",
+                f"the commit state of the writer cannot be read: {text[:200]}",
                 "a newer headrace may have written it; otherwise restore the table's property"
                 " from the summary of the writer's last snapshot",
             )
-        return mark
+        return state
 
 
-def following(  # noqa: PLR0913, PLR0917 - what was before, whose it is, and how far it comes
-    before: Mark | None,
+def next_state(  # noqa: PLR0913, PLR0917 - what was before, whose it is, and how far it comes
+    before: CommitState | None,
     identity: Identity,
     snapshot: int,
     starts: Mapping[int, int],
     ends: Mapping[int, int],
     epochs: Mapping[int, int] | None = None,
-) -> Mark:
-    """Return the mark of the next commit: it begins where the last one ended.
+) -> CommitState:
+    """Return the commit state of the next commit: it begins where the last one ended.
 
-    `starts` says where a partition begins that has no mark yet, `epochs` which leaders are known
+    `starts` says where a partition begins that has none yet, `epochs` which leaders are known
     to have had all up to the ends.
     """
     held = {} if before is None else before.spans
@@ -144,43 +144,43 @@ def following(  # noqa: PLR0913, PLR0917 - what was before, whose it is, and how
         since = start if known is None else known.since
         following_at = max(start, ends.get(partition, start))
         spans[partition] = Span(since, start, following_at, (epochs or {}).get(partition, -1))
-    return Mark(identity, snapshot, spans)
+    return CommitState(identity, snapshot, spans)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A snapshot of the table's main line, and the mark in its summary."""
+class SnapshotState:
+    """A snapshot of the table's main line, and the commit state in its summary."""
 
     snapshot: int
-    mark: str | None
+    state: str | None
 
 
-def standing(
-    writer: str, said: str | None, main_line: Iterable[Told], known: Iterable[int]
-) -> Mark | None:
-    """Return the mark that holds for the table as it is; None where the writer has none.
+def current_state(
+    writer: str, said: str | None, main_line: Iterable[SnapshotState], known: Iterable[int]
+) -> CommitState | None:
+    """Return the commit state that holds for the table as it is; None where the writer has none.
 
-    The property's mark holds, unless its snapshot is there and no longer behind the head: then
-    somebody rolled the table back, and the newest mark that is behind the head holds.
+    The property's state holds, unless its snapshot is there and no longer behind the head: then
+    somebody rolled the table back, and the newest state that is behind the head holds.
     """
     if said is None:
         return None
-    newest = Mark.from_json(said)
+    newest = CommitState.from_json(said)
     older = None
-    for told in main_line:
-        if told.snapshot == newest.snapshot:
+    for one in main_line:
+        if one.snapshot == newest.snapshot:
             return newest
-        if older is None and told.mark is not None:
-            mark = Mark.from_json(told.mark)
-            older = mark if mark.identity.writer == writer else None
+        if older is None and one.state is not None:
+            state = CommitState.from_json(one.state)
+            older = state if state.identity.writer == writer else None
     if newest.snapshot not in set(known):
         # Expired, with others on top of it.
         return newest
     if older is None:
         raise Terminal(
-            f"the table was rolled back behind all that {newest.identity} has landed in it,"
-            " as far as its snapshots tell",
-            "roll it forward again, or remove the table's property"
-            f" {mark_property(writer)} to land the topic from its beginning",
+            f"the table was rolled back to before the first commit of {newest.identity} that its "
+            "snapshots show",
+            f"roll it forward again, or remove the table's property {state_property(writer)} to "
+            "land the topic again from its beginning",
         )
     return older

@@ -1,15 +1,17 @@
-"""Up to when the table has everything: what downstream jobs and hybrid sources wait for."""
+"""What a table says beside its rows: up to when it has everything, and which offsets are lost."""
 
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from headrace.kafka.offset_set import OffsetSet
 from headrace.times import format_time_us, parse_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # Ends that were seen and not reached yet: a writer far behind remembers no more than these.
 MOST_PENDING: Final = 64
@@ -95,3 +97,53 @@ def complete_up_to(properties: Mapping[str, str]) -> CompleteUpTo | None:
 def is_beyond(complete: CompleteUpTo, end_us_exclusive: int) -> bool:
     """Whether a period that ends then goes on beyond what is complete."""
     return complete.time_us is None or end_us_exclusive > complete.time_us
+
+
+def _since_boot_ns() -> int:
+    # Linux has one that goes on while the machine sleeps.
+    own = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic_ns() if own is None else time.clock_gettime_ns(own)
+
+
+class NeverAhead:
+    """A clock that follows the machine's back, and does not follow it when it jumps ahead.
+
+    It goes by the least that the machine's clock ever was before a steady one since the start: set
+    forward by mistake it would say that a table is complete up to a time that is still to come.
+    """
+
+    def __init__(
+        self,
+        machine_ns: Callable[[], int] = time.time_ns,
+        steady_ns: Callable[[], int] = _since_boot_ns,
+    ) -> None:
+        self._machine_ns, self._steady_ns = machine_ns, steady_ns
+        self._before_ns = machine_ns() - steady_ns()
+
+    def now_us(self) -> int:
+        """Return the time in microseconds since 1970."""
+        steady_ns = self._steady_ns()
+        self._before_ns = min(self._before_ns, self._machine_ns() - steady_ns)
+        return (steady_ns + self._before_ns) // 1_000
+
+
+def losses_property(writer: str) -> str:
+    """Return the name of the table's property that says what was lost."""
+    return f"headrace.lost.{writer}"
+
+
+def losses_of(said: str | None) -> dict[int, list[range]]:
+    """Read what the property says."""
+    found = {} if said is None else json.loads(said)
+    return {int(number): [range(*span) for span in spans] for number, spans in found.items()}
+
+
+def with_losses(said: str | None, lost: Mapping[int, range]) -> str:
+    """Return what the property says after more was lost; what touches becomes one."""
+    found = {number: OffsetSet(*spans) for number, spans in losses_of(said).items()}
+    for number, span in lost.items():
+        found.setdefault(number, OffsetSet()).add(span)
+    shown = {
+        str(number): [[span.start, span.stop] for span in found[number]] for number in sorted(found)
+    }
+    return json.dumps(shown, separators=(",", ":"))

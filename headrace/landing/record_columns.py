@@ -12,40 +12,33 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from headrace.contract import METADATA, RECORD
+from headrace.contract import HEADERS, KEY, METADATA, RECORD, TOMBSTONE
 from headrace.errors import Terminal
+from headrace.landing.unfollowed import unfollowed_in, with_unfollowed
 from headrace.records.arrow import column_maker
 from headrace.records.codegen import function
 from headrace.records.decoding import decoding, region_of
-from headrace.records.hygiene import Broken, never_null
-from headrace.records.kept import Kept
+from headrace.records.hygiene.rules import Broken, never_null
 from headrace.records.rows import row_class
-from headrace.records.unfollowed import unfollowed_in, with_unfollowed
-from headrace.times import FIRST_DAY, LAST_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from headrace.kafka.message import Message
+    from headrace.landing.topic_values import Values
     from headrace.records.rows import Row
-    from headrace.records.values import Values
     from headrace.schema.model import Record
 
-# A message of the client, whose package only headrace.kafka imports.
-Message: TypeAlias = Any
 Bad: TypeAlias = "tuple[Message, Broken]"
 
-DAY_MS: Final = 86_400_000
-FIRST_MS: Final = FIRST_DAY * DAY_MS
-END_MS: Final = (LAST_DAY + 1) * DAY_MS
 NO_VALUE: Final = "it is a tombstone: the record has no value"
-# What Kafka has where a producer gave a record no time.
-NO_TIME_MS: Final = -1
-NO_TIME: Final = "it has no timestamp (-1): when it arrived is not known"
-BEYOND: Final = "its timestamp lies beyond the years 0001 to 9999"
 _ARGUMENTS: Final = ("messages", "now_ms", "rows", "at_ms", "offsets", "regions", "bad")
+# What decodes a message has its headers at hand by then.
+_PARTS: Final = {KEY: "m.key()", TOMBSTONE: "m.value() is None", HEADERS: "headers"}
+_OF: Final = {KEY: (KEY, TOMBSTONE), HEADERS: (HEADERS,)}
 
 
-class Columns:
+class RecordColumns:
     """Makes record batches of a topic's records, with the columns that are given.
 
     `keep` names what `__record__` is to hold of each; without it, that column is null.
@@ -60,7 +53,7 @@ class Columns:
         keep: Collection[str] = (),
     ) -> None:
         self._columns = columns
-        self._kept = Kept(columns, keep)
+        self._kept = RecordParts(columns, keep)
         ours = {METADATA, *([RECORD] if self._kept.names else [])}
         own = pa.schema([one for one in columns if one.name not in ours])
         self._make = column_maker(values.schema, own)
@@ -103,7 +96,9 @@ class Columns:
         return batch, int(times_us.max(initial=0)), bad
 
 
-def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Callable[..., None]:
+def decoder(
+    values: Values, region: str | None, kept: RecordParts | None = None
+) -> Callable[..., None]:
     """Return what sorts messages into the lists that columns are made of, and the bad ones.
 
     Its arguments are (messages, now_ms, rows, at_ms, offsets, regions, bad), and then a list for
@@ -111,17 +106,9 @@ def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Cal
     """
     lists = () if kept is None else kept.lists
     whole, unfollowed, find = _with_unfollowed(values)
-    half = decoding(values.format, whole, values.hygiene, values.registry)
-    no_time, beyond = (
-        Broken("decode", None, why, values.hygiene.action("decode")) for why in (NO_TIME, BEYOND)
-    )
+    half = decoding(values.format, whole, values.hygiene, values.registry, needs_time=True)
     body = [
         "for m in messages:",
-        "    at = m.timestamp()[1]",
-        f"    if at == {NO_TIME_MS} or not {FIRST_MS} <= at < {END_MS}:",
-        f"        bad.append((m, no_time if at == {NO_TIME_MS} else beyond))",
-        "        if beyond.action == 'fail': break",
-        "        continue",
         *(f"    {line}" for line in half.first),
         *(f"    {line}" for line in _with_tombstones(values, (*half.lines, *unfollowed))),
         "    rows.append(r); at_ms.append(at); offsets.append(m.offset())",
@@ -131,8 +118,6 @@ def decoder(values: Values, region: str | None, kept: Kept | None = None) -> Cal
     ]
     names = {
         **half.names,
-        "no_time": no_time,
-        "beyond": beyond,
         **_tombstone(values, whole),
         **find,
         "region": region,
@@ -165,18 +150,18 @@ def _with_unfollowed(values: Values) -> tuple[Record, Sequence[str], dict[str, o
     find = unfollowed_in(values.schema, whole)
     action = values.hygiene.action("schema")
 
-    def told(name: str) -> Broken:
+    def not_followed(name: str) -> Broken:
         reason = f"{name} is a field of a schema that the table does not follow"
         return Broken("schema", name, reason, action)
 
     lines = (
         "found = find(r)",
         "if found is not None:",
-        "    bad.append((m, told_unfollowed(found)))",
+        "    bad.append((m, not_followed(found)))",
         *(["    break"] if action == "fail" else []),
         "    continue",
     )
-    return whole, lines, {"find": find, "told_unfollowed": told}
+    return whole, lines, {"find": find, "not_followed": not_followed}
 
 
 def _tombstone(values: Values, whole: Record) -> dict[str, object]:
@@ -188,6 +173,38 @@ def _tombstone(values: Values, whole: Record) -> dict[str, object]:
     if stuck and values.format != "raw":
         raise Terminal(
             f"a tombstone cannot be kept as a row: {', '.join(stuck)} cannot be null",
-            "let the schema say null, or choose tombstones: quarantine or drop",
+            "allow null in the schema, or choose tombstones: quarantine or drop",
         )
     return {"empty": row_class(whole)(*(None for _ in whole.fields))}
+
+
+class RecordParts:
+    """The fields of `__record__` that columns have and that are to be kept; the others are null."""
+
+    def __init__(self, columns: pa.Schema, keep: Collection[str]) -> None:
+        self.at = columns.get_field_index(RECORD)
+        self._fields: list[pa.Field] = [] if self.at < 0 else list(columns.field(RECORD).type)
+        asked = [field for part in keep for field in _OF[part]]
+        held = {field.name for field in self._fields}
+        self.names = tuple(name for name in asked if name in held)
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """The names of the lists that are filled for each good record."""
+        return tuple(f"kept_{name}" for name in self.names)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the loop over messages that fill them, after the headers are known."""
+        return tuple(f"kept_{name}.append({_PARTS[name]})" for name in self.names)
+
+    def column(self, lists: Sequence[Sequence[Any]], rows: int) -> pa.StructArray:
+        """Return the column of so many rows."""
+        found = dict(zip(self.names, lists, strict=True))
+        arrays = [
+            pa.array(found[field.name], field.type)
+            if field.name in found
+            else pa.nulls(rows, field.type)
+            for field in self._fields
+        ]
+        return pa.StructArray.from_arrays(arrays, fields=self._fields)

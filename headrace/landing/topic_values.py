@@ -6,18 +6,18 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.contract import RAW_SCHEMA
 from headrace.errors import Terminal
-from headrace.records.raw import RAW_SCHEMA
-from headrace.registry.address import address_of
 from headrace.registry.client import shared
 from headrace.schema.avro import parse_avro
 
 if TYPE_CHECKING:
-    from headrace.config.app import KafkaTopics
-    from headrace.config.hygiene import Hygiene, LakeHygiene, Tombstones
-    from headrace.config.kafka_parts import KafkaSource
-    from headrace.config.workspace import Workspace
+    from headrace.config.app.file import KafkaTopics
+    from headrace.config.common.hygiene import LakeHygiene
+    from headrace.config.common.kafka_parts import KafkaSource
+    from headrace.config.workspace.workspace import Workspace
     from headrace.records.decoding import Format
+    from headrace.records.hygiene.settings import HygieneRules, Tombstones
     from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
 
@@ -32,7 +32,7 @@ class Values:
     id: str
     format: Format
     schema: Record
-    hygiene: Hygiene
+    hygiene: HygieneRules
     registry: RegistryAddress | None
     tombstones: Tombstones | None = None
     unfollowed: Record | None = None
@@ -46,8 +46,8 @@ def values_of(
     name: str,
 ) -> Values:
     """Return how a source's records are read; a registry is asked for the schema that is there."""
-    place, folder = source.writers_registry, workspace.state_dir / "registry"
-    registry = None if place is None else address_of(place, folder, source.registry_subject)
+    writers, folder = source.writers_registry, workspace.state_dir / "registry"
+    registry = None if writers is None else writers.address(folder, source.registry_subject)
     found = RAW_SCHEMA if source.format == "raw" else schema
     if found is None:
         subject = source.registry_subject

@@ -15,11 +15,11 @@ from headrace.schema.model import Array, Field, Map, Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from headrace.records.rows import Value
+    from headrace.records.rows import FieldValue
     from headrace.schema.model import Type
 
     # The name of the first field that is not followed, None where a value has none.
-    Find: TypeAlias = Callable[[Value], str | None]
+    Find: TypeAlias = Callable[[FieldValue], str | None]
 
 
 def with_unfollowed(schema: Record, refused: Record) -> Record:
@@ -82,7 +82,7 @@ def _in_record(own: Record, whole: Record) -> Find | None:
     if not inside and not new:
         return None
 
-    def find_in(row: Value) -> str | None:
+    def find_in(row: FieldValue) -> str | None:
         for name, shown in new:
             if getattr(row, name) is not None:
                 return shown
@@ -96,9 +96,9 @@ def _in_record(own: Record, whole: Record) -> Find | None:
     return find_in
 
 
-def _first(find: Find, values: Iterable[Value]) -> str | None:
+def _first(find: Find, values: Iterable[FieldValue]) -> str | None:
     return next((name for one in values if one is not None and (name := find(one))), None)
 
 
-def _nothing(_: Value) -> None:
+def _nothing(_: FieldValue) -> None:
     """Find nothing."""

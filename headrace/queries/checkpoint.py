@@ -1,31 +1,99 @@
-"""Whether Spark's checkpoint of a query is whole, and fits the places of the query's members."""
+"""What Spark's checkpoint of a query says of a batch: up to which offsets it goes.
+
+Its rows do not say: the last offsets of a range may hold no record, where a transaction ended or
+compaction took it. Spark writes its plan down before a batch begins.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 import zlib
 from typing import TYPE_CHECKING
 
 import structlog
 
-from headrace.checkpoint import CheckpointDamaged, batch_ends
+from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+VERSION = "v1"
+US_PER_MS = 1000
 # How Hadoop's local files keep their checksums: a header, then four bytes for each piece.
 CHECKSUMS = b"crc\0" + (512).to_bytes(4, "big")
 PIECE_BYTES = 512
 log = structlog.get_logger(__name__)
 
 
-def fit(checkpoint: Path, topic: str, places: Mapping[int, int]) -> None:
-    """Make a checkpoint fit for members at these places, or begin it anew.
+class CheckpointDamaged(Terminal):
+    """A file of a checkpoint that cannot be read."""
+
+    def __init__(self, checkpoint: Path, file: Path, why: str) -> None:
+        self.file = file
+        super().__init__(
+            f"the checkpoint file {file} is damaged: {why}",
+            f"remove the folder {checkpoint}: an output's ledger or the table stores the offsets, "
+            "too, and the query continues from them",
+        )
+
+
+def batch_ends(checkpoint: Path, batch: int, topic: str) -> dict[int, int]:
+    """Return the next offset after a batch, for each partition."""
+    file = checkpoint / "offsets" / str(batch)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if lines[:1] != [VERSION] or len(lines) < 3:
+            raise CheckpointDamaged(
+                checkpoint, file, f"it has {len(lines)} lines, but not the version {VERSION}"
+            )
+        offsets = json.loads(lines[2])
+        return {int(number): int(offset) for number, offset in offsets[topic].items()}
+    except OSError as problem:
+        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+    except KeyError:
+        raise CheckpointDamaged(checkpoint, file, f"it is of another topic than {topic}") from None
+    except (ValueError, TypeError, AttributeError):
+        raise CheckpointDamaged(checkpoint, file, "it is not a list of offsets") from None
+
+
+def committed_batches(checkpoint: Path) -> list[int]:
+    """Return the batches that Spark's log of commits has, the oldest first."""
+    names = (file.name for file in (checkpoint / "commits").glob("*"))
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def watermark_us(checkpoint: Path) -> int | None:
+    """Return how far the watermark of a query is; None where it has no batch behind it, or none."""
+    batches = committed_batches(checkpoint)
+    if not batches:
+        return None
+    file = checkpoint / "commits" / str(batches[-1])
+    try:
+        _, text = file.read_text(encoding="utf-8").split("\n", 1)
+        return int(json.loads(text)["nextBatchWatermarkMs"]) * US_PER_MS
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def query_id(checkpoint: Path) -> str:
+    """Return the name that Spark gave the query when its checkpoint was made."""
+    file = checkpoint / "metadata"
+    try:
+        return str(json.loads(file.read_text(encoding="utf-8"))["id"])
+    except OSError as problem:
+        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+    except (ValueError, TypeError, KeyError):
+        raise CheckpointDamaged(checkpoint, file, "it names no query") from None
+
+
+def fit(checkpoint: Path, topic: str, positions: Mapping[int, int]) -> None:
+    """Make a checkpoint fit for members at these positions, or begin a new one.
 
     The ledgers are what counts. A checkpoint that is ahead of one of them (its output is new, or
     came from another query) would skip what the output still has to do; one that lacks a file that
-    Spark goes on from is of no use. A damaged one is told: that is no matter of course.
+    Spark goes on from is of no use. A damaged one is an error.
     """
     last, done = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits")
     if last is None:
@@ -34,7 +102,9 @@ def fit(checkpoint: Path, topic: str, places: Mapping[int, int]) -> None:
         return
     for file in _read_by_spark(checkpoint, last, done):
         _require_whole(checkpoint, file)
-    if _lacks_a_batch(checkpoint, last, done) or _is_ahead(checkpoint, topic, places, last, done):
+    if _lacks_a_batch(checkpoint, last, done) or _is_ahead(
+        checkpoint, topic, positions, last, done
+    ):
         log.info("a query begins a new checkpoint from the ledgers", checkpoint=str(checkpoint))
         shutil.rmtree(checkpoint)
 
@@ -60,7 +130,7 @@ def _require_whole(checkpoint: Path, file: Path) -> None:
     kept = file.with_name(f".{file.name}.crc")
     known = kept.read_bytes() if kept.exists() else b""
     if known.startswith(CHECKSUMS) and known != CHECKSUMS + _checksums(content):
-        raise CheckpointDamaged(checkpoint, file, "its checksum is another")
+        raise CheckpointDamaged(checkpoint, file, "its checksum does not match")
 
 
 def _checksums(content: bytes) -> bytes:
@@ -75,7 +145,7 @@ def _lacks_a_batch(checkpoint: Path, last: int, done: int | None) -> bool:
 
 
 def _is_ahead(
-    checkpoint: Path, topic: str, places: Mapping[int, int], last: int, done: int | None
+    checkpoint: Path, topic: str, positions: Mapping[int, int], last: int, done: int | None
 ) -> bool:
     # Both are read by Spark: that they can be is known before it starts.
     newest_ends = batch_ends(checkpoint, last, topic)
@@ -83,7 +153,7 @@ def _is_ahead(
     if ends is None and done is not None and (checkpoint / "offsets" / str(done)).exists():
         ends = batch_ends(checkpoint, done, topic)
     return ends is not None and any(
-        ends.get(number, place) > place for number, place in places.items()
+        ends.get(number, position) > position for number, position in positions.items()
     )
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from headrace import jvm
 from headrace.errors import HeadraceError, Terminal, Transient
-from headrace.python_errors import told_in
+from headrace.jvm import failures
+from headrace.jvm.failures import error_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One query: rows in, each batch handled, its place kept in a checkpoint of its own."""
+    """One query: rows in, each batch handled, its position kept in a checkpoint of its own."""
 
     name: str
     rows: DataFrame
@@ -46,7 +46,7 @@ class DrainedBatch(Exception):
 
 
 class RunningJob:
-    """A started job, whose batches are counted and whose end is told by its cause."""
+    """A started job, whose batches are counted and whose end is explained by its cause."""
 
     def __init__(self, job: Job, *, once: bool) -> None:
         self._job = job
@@ -72,7 +72,7 @@ class RunningJob:
         try:
             return self._query.isActive
         except Exception as problem:
-            if not jvm.has_ended(problem):
+            if not failures.has_ended(problem):
                 raise
             raise explained(self._job.name, problem) from None
 
@@ -84,7 +84,7 @@ class RunningJob:
     def begin_no_more(self) -> None:
         """Let the batch at hand be the last."""
         if self.active:
-            # One that ended by itself was not drained, and why is told.
+            # One that ended by itself was not drained, and why is raised.
             self._draining = True
 
     def drain(self) -> None:
@@ -171,7 +171,7 @@ def finish(
             break
         if drain.wait(CHECK_EVERY_S):
             query.stop()
-    # Inactive it is a moment before its name is free for another. What this raises is told below.
+    # Inactive it is a moment before its name is free for another. What this raises is explained below.
     with contextlib.suppress(Exception):
         query.awaitTermination()
     problem = query.exception()
@@ -191,35 +191,38 @@ def explained(name: str, problem: BaseException | None) -> HeadraceError:
     """Say in a sentence what ended a query, from the words of Spark and its connectors."""
     if isinstance(problem, HeadraceError):
         return problem
-    if jvm.has_ended(problem):
-        return Transient(f"{name} stopped: Spark's JVM ended", "its Spark log may tell why")
+    if failures.has_ended(problem):
+        return Transient(f"{name} stopped: Spark's JVM ended", "its Spark log may show the cause")
     text = str(problem) or type(problem).__name__
-    told = told_in(text)
-    if told is not None:
-        return told
+    ours = error_in(text)
+    if ours is not None:
+        return ours
     if "No space left on device" in text:
         return Terminal(f"{name} stopped: the disk is full", "free some space, start it again")
     if "Some data may have been lost" in text or "OffsetOutOfRange" in text:
         return Terminal(
             f"{name} stopped: Kafka no longer has records that were not read yet",
-            "retention, or a topic that was deleted and made again, took them:"
-            " start from what is there with a new state_dir, or restore the topic",
+            "retention removed them, or the topic was deleted and re-created: start with a new "
+            "state_dir from the records that remain, or restore the topic",
         )
     if "long overflow" in text and "fromJavaTimestamp" in text:
         return Terminal(
             f"{name} stopped: a record's Kafka timestamp lies beyond the year 294247,"
             " which Spark cannot read",
-            "its producer sent no milliseconds; delete the topic's records up to it"
-            " (kafka-delete-records), or let the topic refuse such times"
-            " (message.timestamp.after.max.ms)",
+            "its producer did not send milliseconds; delete the topic's records up to it "
+            "(kafka-delete-records), and make the topic reject such times "
+            "(message.timestamp.after.max.ms)",
         )
     if "Python worker failed to connect back" in text:
         return Transient(
-            f"{name} stopped: a Python process did not begin within Spark's ten seconds",
-            "the machine is too busy for it; start it again",
+            f"{name} stopped: a Python process did not start within the ten seconds that Spark "
+            "allows",
+            "the machine is too busy; start it again",
         )
     if "TimeoutException" in text or "DisconnectException" in text:
-        return Transient(f"{name} stopped: Kafka does not answer", "start it again when it does")
+        return Transient(
+            f"{name} stopped: Kafka does not answer", "start it again when Kafka answers"
+        )
     lines = [line for line in text.splitlines() if line.strip()]
     caused = [line for line in lines if line.startswith("Caused by:")] or lines[:1]
-    return Transient(f"{name} stopped: {caused[-1].strip()}", "its Spark log has the whole story")
+    return Transient(f"{name} stopped: {caused[-1].strip()}", "its Spark log has the details")

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from headrace.errors import HeadraceError, Terminal
-from headrace.streaming import RunningJob, explained
+from headrace.queries.streaming import RunningJob, explained
+from headrace.retries import pause_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from headrace.queries.streaming import Job
     from headrace.signals import Drain
-    from headrace.streaming import Job
 
 CHECK_EVERY_S: Final = 0.2
 FIRST_PAUSE_S: Final = 1.0
-LONGEST_PAUSE_S: Final = 60.0
 # What is to end by itself is not tried for ever.
 MOST_TRIES_ONCE: Final = 3
 log = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Supervised:
-    """A job that can be made anew, and how it fares: `reason` is why it does not run."""
+    """A job that can be started again, and how it fares: `reason` is why it does not run."""
 
     name: str
     make: Callable[[], Job]
@@ -87,9 +87,11 @@ class Supervised:
             self.ended = True
             log.error("a job has ended", job=self.name, reason=str(problem))
             return
-        pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (self.failures - 1))
-        self.again_at_s = time.monotonic() + pause_s
-        log.warning("a job is started again", job=self.name, in_s=pause_s, reason=problem.message)
+        wait_s = pause_s(self.failures, FIRST_PAUSE_S)
+        self.again_at_s = time.monotonic() + wait_s
+        log.warning(
+            "a job is restarted", job=self.name, in_s=round(wait_s, 1), reason=problem.message
+        )
 
 
 def supervise(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyarrow import types as is_
 
 from headrace.records.codegen import function
-from headrace.records.rows import Row, Value, attribute, row_class
+from headrace.records.rows import FieldValue, Row, attribute, row_class
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.model import Array, Map, Record
 
@@ -80,7 +80,7 @@ def _column(rows: Sequence[Row | None], name: str, field: Field, type_: pa.DataT
     return pa.array(values, type=type_)
 
 
-def _shown(kind: Type) -> Callable[[Value], Value] | None:
+def _shown(kind: Type) -> Callable[[FieldValue], FieldValue] | None:
     """Return what makes of a value what Arrow takes; times are numbers on both sides."""
     match kind:
         case Record():
@@ -102,13 +102,13 @@ def _shown(kind: Type) -> Callable[[Value], Value] | None:
             return None
 
 
-def _maker(kind: Record) -> Callable[[dict[str, Value]], Row]:
+def _maker(kind: Record) -> Callable[[dict[str, FieldValue]], Row]:
     made = row_class(kind)
     parts = [(field.name, _read(field.type)) for field in kind.fields]
     return lambda one: made(*(_apply(one[name], inner) for name, inner in parts))
 
 
-def _read(kind: Type) -> Callable[[Value], Value] | None:
+def _read(kind: Type) -> Callable[[FieldValue], FieldValue] | None:
     match kind:
         case Record():
             return _maker(kind)
@@ -122,7 +122,7 @@ def _read(kind: Type) -> Callable[[Value], Value] | None:
             return None
 
 
-def _apply(value: Value, change: Callable[[Value], Value] | None) -> Value:
+def _apply(value: FieldValue, change: Callable[[FieldValue], FieldValue] | None) -> FieldValue:
     return value if value is None or change is None else change(value)
 
 

@@ -31,3 +31,16 @@ def function(
     made: Callable[..., Any] = space.pop(name)
     weakref.finalize(made, linecache.cache.pop, file, None)
     return made
+
+
+class Names:
+    """The objects that source refers to; a schema's content reaches source only through them."""
+
+    def __init__(self, given: Mapping[str, object] | None = None) -> None:
+        self.objects = dict(given or {})
+
+    def name(self, value: object) -> str:
+        """Return how source calls that object."""
+        name = f"o{len(self.objects)}"
+        self.objects[name] = value
+        return name

@@ -1,4 +1,4 @@
-"""The first half of a record's way: from bytes to a row that keeps the stream's rules.
+"""Decodes and checks a record: from its bytes to a row that obeys the stream's rules.
 
 Given as lines of a loop over messages `m`: what is bad goes to `bad` with the rule it broke.
 """
@@ -6,30 +6,23 @@ Given as lines of a loop over messages `m`: what is bad goes to `bad` with the r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from headrace.contract import REGION_HEADER
 from headrace.errors import Terminal
-from headrace.records.avro_reader import AvroReader
-from headrace.records.half_read import HalfReadMessage
-from headrace.records.hygiene import (
-    Broken,
-    coerced_paths,
-    first_broken,
-    refuses_unknown,
-    rules,
-    size_limit,
-    too_large,
-)
-from headrace.records.json_reader import UNREADABLE, JsonReader, explained
-from headrace.records.masks import masks
+from headrace.records.avro.reader import AvroReader
+from headrace.records.hygiene.masks import masks
+from headrace.records.hygiene.rules import Broken, coerced_paths, first_broken, rules, too_large
+from headrace.records.json.reader import UNREADABLE, JsonReader, explained
 from headrace.records.rows import BadRecord, row_class
+from headrace.records.unreadable_headers import HalfReadMessage
 from headrace.registry.client import shared
+from headrace.times import FIRST_US, LAST_US
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.config.hygiene import Hygiene
+    from headrace.records.hygiene.settings import HygieneRules
     from headrace.records.rows import Headers
     from headrace.registry.address import RegistryAddress
     from headrace.registry.client import Registry
@@ -37,12 +30,20 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["json", "avro", "raw"]
 
+FIRST_MS: Final = FIRST_US // 1000
+END_MS: Final = (LAST_US + 1) // 1000
+# What Kafka has where a producer gave a record no time.
+NO_TIME_MS: Final = -1
+NO_TIME: Final = "it has no timestamp (-1), so its time of arrival is not known"
+BEYOND: Final = "its timestamp lies beyond the years 0001 to 9999"
+
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """Lines that leave the row of a message in `r`, or skip to the next message; what they use.
 
-    `first` stand before all others: they turn a message away that the client read only in part.
+    `first` stand before all others: they reject a message that the client read only in part, and
+    one whose time no table could hold.
     """
 
     first: tuple[str, ...]
@@ -51,26 +52,39 @@ class Decoding:
 
 
 def decoding(
-    form: Format, schema: Record, hygiene: Hygiene, registry: RegistryAddress | None
+    form: Format,
+    schema: Record,
+    hygiene: HygieneRules,
+    registry: RegistryAddress | None,
+    *,
+    needs_time: bool,
 ) -> Decoding:
-    """Return how a stream's records are decoded and checked; Avro needs a registry."""
+    """Return how a stream's records are decoded and checked; Avro needs a registry.
+
+    Where `needs_time`, a record without a timestamp is a bad one, and the lines leave the
+    timestamp of a good one in `at`.
+    """
     names: dict[str, object] = {
         "BadRecord": BadRecord,
         "HalfReadMessage": HalfReadMessage,
         "broken": broken_by(hygiene),
     }
-    first = [
-        "if m.__class__ is HalfReadMessage:",
-        *_turned_away("broken(BadRecord(m.reason))"),
-    ]
+    first = ["if m.__class__ is HalfReadMessage:", *_rejected("broken(BadRecord(m.reason))")]
+    if needs_time:
+        names |= {"no_time": _untimely(hygiene, NO_TIME), "beyond": _untimely(hygiene, BEYOND)}
+        first += [
+            "at = m.timestamp()[1]",
+            f"if not {FIRST_MS} <= at < {END_MS} or at == {NO_TIME_MS}:",
+            *_rejected(f"no_time if at == {NO_TIME_MS} else beyond"),
+        ]
     lines = ["value = m.value()"]
-    limit = size_limit(hygiene)
+    limit = hygiene.max_size
     if limit is not None:
         names |= {"too_large": lambda size: too_large(hygiene, size)}
         lines += [
             "size = len(value or b'') + len(m.key() or b'')",
             f"if size > {limit}:",
-            *_turned_away("too_large(size)"),
+            *_rejected("too_large(size)"),
         ]
     match form:
         case "raw":
@@ -78,15 +92,15 @@ def decoding(
             lines.append("row = read(m.key(), value)")
         case "json":
             reader = JsonReader(
-                schema, coerced_paths(hygiene, schema), refuses_unknown=refuses_unknown(hygiene)
+                schema, coerced_paths(hygiene, schema), refuses_unknown=hygiene.refuses_unknown
             )
             names |= {"UNREADABLE": UNREADABLE, **reader.names}
             lines += ["try:", *(f"    {line}" for line in reader.lines)]
-            lines += ["except UNREADABLE as problem:", *_turned_away("broken(problem)")]
+            lines += ["except UNREADABLE as problem:", *_rejected("broken(problem)")]
         case "avro":
             names["read"] = AvroReader(schema, _client(registry))
             lines += ["try: row = read(value, m.headers())", "except BadRecord as problem:"]
-            lines += _turned_away("broken(problem)")
+            lines += _rejected("broken(problem)")
     lines.append("r = row")
     known = rules(hygiene, schema)
     if known:
@@ -94,7 +108,7 @@ def decoding(
         lines += [
             "problem = first_broken(r, m.timestamp()[1], now_ms)",
             "if problem is not None:",
-            *_turned_away("problem"),
+            *_rejected("problem"),
         ]
     mask = masks(hygiene, schema)
     if mask is not None:
@@ -103,22 +117,26 @@ def decoding(
     return Decoding(tuple(first), tuple(lines), names)
 
 
-def _turned_away(broken: str) -> list[str]:
+def _rejected(broken: str) -> list[str]:
     """Return what is done with a bad record; nothing behind one that a stream stops at is sent."""
     return [
-        f"    told = {broken}",
-        "    bad.append((m, told))",
-        "    if told.action == 'fail': break",
+        f"    rejected = {broken}",
+        "    bad.append((m, rejected))",
+        "    if rejected.action == 'fail': break",
         "    continue",
     ]
 
 
-def broken_by(hygiene: Hygiene) -> Callable[[Exception], Broken]:
-    """Return what tells what becomes of a record that could not be read."""
+def _untimely(hygiene: HygieneRules, why: str) -> Broken:
+    return Broken("decode", None, why, hygiene.action("decode"))
+
+
+def broken_by(hygiene: HygieneRules) -> Callable[[Exception], Broken]:
+    """Return what names the reason and the action for a record that could not be read."""
 
     def broken(problem: Exception) -> Broken:
-        told = explained(problem)
-        return Broken(told.kind, None, told.reason, hygiene.action(told.kind))
+        bad = explained(problem)
+        return Broken(bad.kind, None, bad.reason, hygiene.action(bad.kind))
 
     return broken
 

@@ -1,22 +1,21 @@
-"""What a field is where its record was written without it."""
+"""The default of a field, for a record that was written without the field."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.records.avro_source import Names
-from headrace.records.codegen import function
+from headrace.records.codegen import Names, function
 from headrace.records.rows import row_class
 from headrace.schema.defaults import HeldRecord, held_default
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.records.rows import Value
+    from headrace.records.rows import FieldValue
     from headrace.schema.model import Field
 
 
-def default_of(field: Field) -> Callable[[], Value]:
+def default_of(field: Field) -> Callable[[], FieldValue]:
     """Return what makes the field's default, null where it has none."""
     names = Names()
     source = default_source(field, names)
@@ -24,7 +23,7 @@ def default_of(field: Field) -> Callable[[], Value]:
 
 
 def default_source(field: Field, names: Names) -> str:
-    """Return an expression for the field's default, made anew each time: nobody shares a list."""
+    """Return an expression for the field's default, made for each record: none share a list."""
     return _fresh(held_default(field), names)
 
 

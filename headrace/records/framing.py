@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from headrace.records.rows import Headers
 
 VALUE_HEADER: Final = "__value_schema_id"
-KEY_HEADER: Final = "__key_schema_id"
 ID_MAGIC: Final = 0
 GUID_MAGIC: Final = 1
 ID_END: Final = 5
@@ -39,14 +38,14 @@ def framed(value: bytes) -> Framed:
     raise BadRecord(f"the value does not begin with a schema id: its first byte is 0x{magic:02x}")
 
 
-def in_headers(headers: Headers, name: str) -> UUID | int | None:
-    """Return the schema that a header of that name says; None where there is no such header.
+def in_headers(headers: Headers) -> UUID | int | None:
+    """Return the schema that a header says; None where none does.
 
     The first of several counts, as it does for Confluent's own client.
     """
-    for header, said in headers:
-        if header == name and said is not None:
-            return _said(said)
+    for name, value in headers:
+        if name == VALUE_HEADER and value is not None:
+            return _schema_of(value)
     return None
 
 
@@ -55,9 +54,9 @@ def id_prefix(schema_id: int) -> bytes:
     return bytes([ID_MAGIC]) + schema_id.to_bytes(ID_END - 1, "big")
 
 
-def _said(said: bytes) -> UUID | int:
-    if len(said) == GUID_END and said[0] == GUID_MAGIC:
-        return UUID(bytes=said[1:])
-    if len(said) == ID_END and said[0] == ID_MAGIC:
-        return int.from_bytes(said[1:], "big")
-    raise BadRecord("its header for the schema id holds none")
+def _schema_of(header: bytes) -> UUID | int:
+    if len(header) == GUID_END and header[0] == GUID_MAGIC:
+        return UUID(bytes=header[1:])
+    if len(header) == ID_END and header[0] == ID_MAGIC:
+        return int.from_bytes(header[1:], "big")
+    raise BadRecord("its header for the schema id has no valid id")

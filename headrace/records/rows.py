@@ -1,20 +1,19 @@
 """How a record is held between decoding and encoding: a class per schema.
 
 The fields are attributes `f0`, `f1`, … in the schema's order, so that a field may have any name,
-a keyword of Python among them. `docs/decisions/0006-the-direct-lane.md` has the values' types.
+a keyword of Python among them. `docs/decisions/0006-compiled-expressions.md` has the values' types.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.config.hygiene import BadRecordKind
     from headrace.schema.model import Record
 
 # An instance of a schema's class. Its attributes are made at run time: no checker knows them.
@@ -22,16 +21,21 @@ Row: TypeAlias = Any
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 # As they are given to a client, which encodes text as UTF-8.
 HeadersToSend: TypeAlias = "Sequence[tuple[str, str | bytes | None]]"
+# `decode`: what is not of the stream's format or has a value of a wrong type.
+# `schema`: what was written with a schema that cannot be had, or that does not resolve.
+BadRecordKind: TypeAlias = Literal[
+    "required", "range", "future_skew", "size", "unknown_fields", "decode", "schema"
+]
 # A field's value, by the table of the decision.
-Value: TypeAlias = Any
+FieldValue: TypeAlias = Any
 
 
-# A reason goes where the record goes: what it cites must not make that too large.
+# A reason is sent with its record: what it quotes must not make that too large.
 MOST_REASON: Final = 500
 
 
 class BadRecord(Exception):
-    """A record that is not what its stream asks for: the reason in a sentence, and its kind."""
+    """A record that its stream rejects: the reason in a sentence, and its kind."""
 
     def __init__(self, reason: str, kind: BadRecordKind = "decode") -> None:
         if len(reason) > MOST_REASON:

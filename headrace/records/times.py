@@ -11,10 +11,17 @@ from datetime import UTC, date, datetime
 from typing import Final, TypeVar
 
 from headrace.records.rows import BadRecord
-from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_US, LAST_US, MICROSECOND
+from headrace.times import (
+    DAY_S,
+    DAY_US,
+    EPOCH,
+    EPOCH_ORDINAL,
+    FIRST_US,
+    LAST_US,
+    MICROSECOND,
+    SECOND_US,
+)
 
-SECOND_US: Final = 1_000_000
-DAY_S: Final = 86_400
 Key = TypeVar("Key")
 Known = TypeVar("Known")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headrace.kafka.message import Message
     from headrace.records.rows import Headers
 
 
@@ -13,36 +14,33 @@ if TYPE_CHECKING:
 class HalfReadMessage:
     """A message of the client, with the headers that can be known of it, and what is wrong."""
 
-    message: Any
+    message: Message
     readable: Headers
     reason: str
 
     def topic(self) -> str:
         """Return the topic that it was read from."""
-        return str(self.message.topic())
+        return self.message.topic()
 
     def partition(self) -> int:
         """Return its partition."""
-        return int(self.message.partition())
+        return self.message.partition()
 
     def offset(self) -> int:
         """Return its offset."""
-        return int(self.message.offset())
+        return self.message.offset()
 
     def timestamp(self) -> tuple[int, int]:
         """Return the kind of its timestamp, and the milliseconds."""
-        kind, at_ms = self.message.timestamp()
-        return kind, at_ms
+        return self.message.timestamp()
 
     def value(self) -> bytes | None:
         """Return its value."""
-        value: bytes | None = self.message.value()
-        return value
+        return self.message.value()
 
     def key(self) -> bytes | None:
         """Return its key."""
-        key: bytes | None = self.message.key()
-        return key
+        return self.message.key()
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
         """Return the headers that can be known."""

@@ -9,18 +9,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from headrace.config.checks_registry import BETWEEN_URLS
-from headrace.config.secret import Secret
 from headrace.errors import Terminal
+from headrace.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headrace.config.registries import RegistryAddress as RegistryConfig
-
     Plain = tuple[str, Path | None, tuple[tuple[str, str], ...], str]
 
+# Settings of a client, by Confluent's names.
+CA: Final = "ssl.ca.location"
+CERTIFICATE: Final = "ssl.certificate.location"
+KEY: Final = "ssl.key.location"
+KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - a name
+USER_INFO: Final = "basic.auth.user.info"
+BEARER: Final = "bearer."
+BEARER_SOURCE: Final = "bearer.auth.credentials.source"
+STATIC: Final = "STATIC_TOKEN"
+OAUTH: Final = "OAUTHBEARER"
+TOKEN: Final = "bearer.auth.token"  # noqa: S105 - a name
+TOKEN_URL: Final = "bearer.auth.issuer.endpoint.url"  # noqa: S105 - a name
+CLIENT_ID: Final = "bearer.auth.client.id"
+CLIENT_SECRET: Final = "bearer.auth.client.secret"  # noqa: S105 - a name
+SCOPE: Final = "bearer.auth.scope"
+# What a source of tokens cannot do without.
+NEEDED_BY: Final = {STATIC: (TOKEN,), OAUTH: (TOKEN_URL, CLIENT_ID, CLIENT_SECRET)}
+
+# Several URLs of one registry. A comma may also stand in a password.
+BETWEEN_URLS: Final = re.compile(r"\s*,\s*(?=https?://)")
 # A subject of a context, as Confluent writes it: `:.context:subject`.
 _IN_CONTEXT: Final = re.compile(r"(:\.[^:]*:).*", re.DOTALL)
 
@@ -42,14 +59,6 @@ class RegistryAddress:
         # A task must ask as well: the pickle goes to Spark's own executors, and lies nowhere.
         properties = tuple((name, value.reveal()) for name, value in self.properties)
         return _revealed, (self.url.reveal(), self.cache_dir, properties, self.context)
-
-
-def address_of(
-    config: RegistryConfig, cache_dir: Path | None, subject: str | None = None
-) -> RegistryAddress:
-    """Return the address that a file says; the ids of a subject's context are its own."""
-    properties = config.properties.given if config.properties else ()
-    return RegistryAddress(config.url, cache_dir, properties, context_of(subject or ""))
 
 
 def context_of(subject: str) -> str:
@@ -82,8 +91,8 @@ def endpoint(address: RegistryAddress) -> Endpoint:
     """Take users and passwords out of the URLs."""
     bases = tuple(_base(url) for url in BETWEEN_URLS.split(address.url.reveal().strip()))
     # Nobody's order of them makes another registry; a context has ids of its own.
-    places = [*sorted(one.url.reveal() for one in bases), *filter(None, [address.context])]
-    identity = hashlib.sha256("\n".join(places).encode()).hexdigest()[:16]
+    parts = [*sorted(one.url.reveal() for one in bases), *filter(None, [address.context])]
+    identity = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return Endpoint(bases, identity)
 
 
@@ -101,8 +110,8 @@ def _base(url: str) -> Base:
         valid = False
     if not valid:
         raise Terminal(
-            "the schema registry's URL is none that can be asked",
-            "it looks like https://user:password@registry.example:8081",
+            "the schema registry's URL is not valid",
+            "write it like https://user:password@registry.example:8081",
         )
     user = parts.username
     return Base(

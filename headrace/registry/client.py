@@ -1,4 +1,4 @@
-"""What a registry knows, as the stages ask for it."""
+"""The client of a schema registry, as the stages use it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 from uuid import UUID
@@ -14,12 +15,10 @@ import structlog
 
 from headrace.errors import Terminal
 from headrace.registry.address import endpoint
-from headrace.registry.cache import AnswersOnDisk
+from headrace.registry.answers import AnswersOnDisk, Refusals, UnknownSchema, UnusableSchema
 from headrace.registry.credentials import Credentials
 from headrace.registry.http import NoRegistry, RegistryHttp, RegistryRefuses, RegistrySilent
-from headrace.registry.referred import Referred
-from headrace.registry.refusals import Refusals
-from headrace.registry.unusable import UnknownSchema, UnusableSchema
+from headrace.registry.references import References
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,9 +31,6 @@ SILENT_FOR_S: Final = 10.0
 LARGEST_ID: Final = 2**31 - 1
 _GUIDS: Final = "/schemas/guids/"
 _ANY_ID: Final = "/schemas/ids/1"
-_NOT_FOUND: Final = 404
-_CONFLICT: Final = 409
-_INVALID: Final = 422
 
 log = structlog.get_logger(__name__)
 _shared: Final[dict[RegistryAddress, Registry]] = {}
@@ -51,27 +47,27 @@ class RegisteredSchema:
 
 
 class Registry:
-    """A schema registry, and all that it said since this process asks it.
+    """A schema registry, and the answers that it gave to this process.
 
     A registry that does not answer is Transient (RegistrySilent). An id's schema is asked for
-    once in a process; what was kept on disk by an earlier one counts only while the registry is
+    once in a process; what an earlier one stored on disk counts only while the registry is
     silent, for a registry that was re-created gives the same ids to other schemas. A refusal is
-    asked about again, after a second, then two, at most five minutes.
+    asked for again, after a second, then two, at most five minutes.
     """
 
     def __init__(
         self, address: RegistryAddress, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        asked = endpoint(address)
-        self._http = RegistryHttp(asked, Credentials(dict(address.properties)))
-        folder = address.cache_dir / asked.identity if address.cache_dir else None
+        target = endpoint(address)
+        self._http = RegistryHttp(target, Credentials(dict(address.properties)))
+        folder = address.cache_dir / target.identity if address.cache_dir else None
         self._disk = AnswersOnDisk(folder)
         self._clock = clock
         self._silent_until = 0.0
         self._texts: dict[str, str] = {}
         self._refusals = Refusals(clock)
-        self._referred = Referred(self._asked, address.context)
-        # The registry looks an id up in the default context unless it is told another.
+        self._references = References(self._ask, address.context)
+        # The registry looks an id up in the default context unless another is named.
         self._in = f"?subject={quote(address.context, safe='')}" if address.context else ""
 
     def schema_by_id(self, schema_id: int) -> str:
@@ -89,14 +85,14 @@ class Registry:
         """Return a subject's newest version."""
         what = f"subject {subject}"
         try:
-            answer = self._asked(f"/subjects/{quote(subject, safe='')}/versions/latest", what)
-            whole = {**answer, "schema": self._referred.whole(answer, what)}
+            answer = self._ask(f"/subjects/{quote(subject, safe='')}/versions/latest", what)
+            whole = {**answer, "schema": self._references.whole(answer, what)}
         except RegistrySilent as silent:
-            kept = self._disk.find("latest", subject)
-            if kept is None:
+            stored = self._disk.find("latest", subject)
+            if stored is None:
                 raise
             _warn(silent, subject=subject)
-            return _registered(kept)
+            return _registered(stored)
         found = _registered(whole)
         self._disk.keep("latest", subject, whole)
         return found
@@ -109,11 +105,11 @@ class Registry:
                 f"/subjects/{quote(subject, safe='')}/versions", {"schema": text}
             )
         except RegistrySilent as silent:
-            kept = self._disk.find("registered", name)
-            if kept is None:
+            stored = self._disk.find("registered", name)
+            if stored is None:
                 raise
             _warn(silent, subject=subject)
-            return _integer(kept, "id")
+            return _integer(stored, "id")
         except RegistryRefuses as no:
             raise _not_registered(subject, no) from None
         schema_id = _integer(answer, "id")
@@ -124,48 +120,52 @@ class Registry:
         text = self._texts.get(path)
         if text is None:
             self._refusals.check(path)
-            text = self._texts[path] = self._asked_or_kept(path, what)
+            text = self._texts[path] = self._schema_or_stored(path, what)
             self._refusals.forget(path)
         return text
 
-    def _asked_or_kept(self, path: str, what: str) -> str:
+    def _schema_or_stored(self, path: str, what: str) -> str:
         found = self._disk.find("schemas", path)
-        kept = None if found is None else found.get("schema")
-        if isinstance(kept, str) and self._clock() < self._silent_until:
-            return kept
+        stored = None if found is None else found.get("schema")
+        if isinstance(stored, str) and self._clock() < self._silent_until:
+            return stored
         try:
-            text = self._referred.whole(self._asked(path, what), what)
+            text = self._references.whole(self._ask(path, what), what)
         except UnusableSchema as no:
             self._refusals.add(path, no)
             raise
         except RegistrySilent as silent:
-            if not isinstance(kept, str):
+            if not isinstance(stored, str):
                 raise
             self._silent_until = self._clock() + SILENT_FOR_S
             _warn(silent, schema=what)
-            return kept
-        if text != kept:
-            if kept is not None:
+            return stored
+        if text != stored:
+            if stored is not None:
                 log.warning(
-                    "a schema is another than before: was the registry re-created?", schema=what
+                    "the registry returned another schema than before for this id. Was it "
+                    "re-created?",
+                    schema=what,
                 )
             self._disk.keep("schemas", path, {"schema": text})
         return text
 
-    def _asked(self, path: str, what: str) -> dict[str, object]:
+    def _ask(self, path: str, what: str) -> dict[str, object]:
         try:
             return self._http.get(path)
         except RegistryRefuses as no:
-            if no.status == _NOT_FOUND:
+            if no.status == HTTPStatus.NOT_FOUND:
                 raise UnknownSchema(what) from None
             raise
         except NoRegistry as no:
-            if no.status != _NOT_FOUND or not path.startswith(_GUIDS):
+            if no.status != HTTPStatus.NOT_FOUND or not path.startswith(_GUIDS):
                 raise
             # Many registries have ids alone, and any byte may begin a record that is none.
             with contextlib.suppress(UnknownSchema):
-                self._asked(_ANY_ID, what)
-            raise UnusableSchema(what, "is a GUID, and the registry knows ids alone") from None
+                self._ask(_ANY_ID, what)
+            raise UnusableSchema(
+                what, "is a GUID, but the registry supports only numeric ids"
+            ) from None
 
 
 def shared(address: RegistryAddress) -> Registry:
@@ -193,13 +193,15 @@ def _integer(answer: Mapping[str, object], name: str) -> int:
 
 
 def _not_registered(subject: str, no: RegistryRefuses) -> Terminal:
-    if no.status == _CONFLICT:
+    if no.status == HTTPStatus.CONFLICT:
         advice = "give new fields a default, or change the subject's compatibility"
         return Terminal(f"the schema does not fit subject {subject}: {no.reason}", advice)
-    if no.status == _INVALID:
-        return Terminal(f"the registry takes no such schema for subject {subject}: {no.reason}")
+    if no.status == HTTPStatus.UNPROCESSABLE_ENTITY:
+        return Terminal(f"the registry rejects the schema for subject {subject}: {no.reason}")
     return Terminal(f"subject {subject}: {no.message}")
 
 
 def _warn(silent: RegistrySilent, **what: str) -> None:
-    log.warning("the schema is the one known of old", **what, reason=silent.message)
+    log.warning(
+        "the registry does not answer; the stored schema is used", **what, reason=silent.message
+    )

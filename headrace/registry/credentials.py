@@ -8,29 +8,31 @@ import time
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from headrace.config.secret import Secret
 from headrace.errors import Terminal
-from headrace.registry.address import basic
-from headrace.registry.request import Refused, TryAgain, answer, request
+from headrace.registry.address import (
+    BEARER_SOURCE,
+    CA,
+    CERTIFICATE,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    KEY,
+    KEY_PASSWORD,
+    OAUTH,
+    SCOPE,
+    STATIC,
+    TOKEN,
+    TOKEN_URL,
+    USER_INFO,
+    basic,
+)
+from headrace.registry.http import Refused, TryAgain, answer, request
+from headrace.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.registry.address import Base
 
-BEARER_SOURCE: Final = "bearer.auth.credentials.source"
-STATIC: Final = "STATIC_TOKEN"
-OAUTH: Final = "OAUTHBEARER"
-CA: Final = "ssl.ca.location"
-CERTIFICATE: Final = "ssl.certificate.location"
-KEY: Final = "ssl.key.location"
-KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - a name
-USER_INFO: Final = "basic.auth.user.info"
-TOKEN: Final = "bearer.auth.token"  # noqa: S105 - a name
-TOKEN_URL: Final = "bearer.auth.issuer.endpoint.url"  # noqa: S105 - a name
-CLIENT_ID: Final = "bearer.auth.client.id"
-CLIENT_SECRET: Final = "bearer.auth.client.secret"  # noqa: S105 - a name
-SCOPE: Final = "bearer.auth.scope"
 # Confluent Cloud wants to know which registry and which pool of identities a token is for.
 _HEADERS: Final = {
     "bearer.auth.logical.cluster": "target-sr-cluster",
@@ -43,7 +45,7 @@ _CODE: Final = re.compile(r"[a-z_]{1,40}")
 
 
 class Credentials:
-    """What goes with each question to a registry."""
+    """The TLS settings and headers of each request to a registry."""
 
     def __init__(self, properties: Mapping[str, Secret]) -> None:
         self.tls = _tls(properties)
@@ -70,13 +72,13 @@ class Credentials:
 
 
 class _Issuer:
-    """Who gives tokens for the client's id and secret."""
+    """The issuer of tokens for the client's id and secret."""
 
     def __init__(self, properties: Mapping[str, Secret]) -> None:
         self._url = properties[TOKEN_URL]
         parts = urlsplit(self._url.reveal())
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise Terminal(f"the registry's {TOKEN_URL} is none that can be asked")
+            raise Terminal(f"the registry's {TOKEN_URL} is not a valid URL")
         # As RFC 6749 has it: form-encoded, then as a user and a password.
         names = (CLIENT_ID, CLIENT_SECRET)
         user, password = (quote_plus(properties[name].reveal()) for name in names)
@@ -98,7 +100,7 @@ class _Issuer:
         return self._token
 
     def forget(self) -> bool:
-        """Let the next question fetch a token; whether there was one."""
+        """Let the next request fetch a token; return whether there was one."""
         known, self._token = self._token, None
         return known is not None
 
@@ -112,17 +114,17 @@ class _Issuer:
         try:
             found = answer(asked, self._tls)
         except TryAgain as problem:
-            raise TryAgain(f"its issuer of tokens: {problem}") from None
+            raise TryAgain(f"its token issuer: {problem}") from None
         except Refused as no:
             code = str((no.body or {}).get("error", ""))
             said = f", {code}" if _CODE.fullmatch(code) else ""
             raise Terminal(
-                f"the registry's issuer of tokens refuses the client (HTTP {no.status}{said})",
+                f"the registry's token issuer rejects the client (HTTP {no.status}{said})",
                 f"correct {CLIENT_ID}, {CLIENT_SECRET} or {TOKEN_URL}",
             ) from None
         token, life_s = found.get("access_token"), found.get("expires_in", DEFAULT_LIFE_S)
         if not isinstance(token, str) or not token:
-            raise Terminal(f"what answers at the registry's {TOKEN_URL} gives no token")
+            raise Terminal(f"the server at the registry's {TOKEN_URL} answers without a token")
         seconds = life_s if isinstance(life_s, int | float) else DEFAULT_LIFE_S
         self._until = time.monotonic() + LIFE_USED * seconds
         return Secret(f"Bearer {token}")
@@ -158,8 +160,9 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, Secret]) -> None:
 def _unusable(name: str, problem: Exception) -> Terminal:
     # The path is a setting's value, which is shown to nobody.
     said = problem.reason if isinstance(problem, ssl.SSLError) else None
-    words = said or getattr(problem, "strerror", None) or "no certificate or key in PEM"
+    words = said or getattr(problem, "strerror", None) or "not a certificate or key in PEM format"
     return Terminal(
         f"the registry's {name} cannot be used ({words})",
-        "PEM files that this process may read; ssl.key.password where the key has one",
+        "use PEM files that this process may read, and set ssl.key.password if the key has a "
+        "password",
     )

@@ -1,4 +1,4 @@
-"""What a schema was before it was carried: annotations, believed where they fit what is there.
+"""Annotations: what a schema was in Avro. They count where they fit the types that are there.
 
 A carried schema is read twice: `found` is what the other system's own types say, `said` what the
 annotation claims. What the other system can say is taken from it, nullability included. The
@@ -16,18 +16,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.schema.avro import stored_avro, to_avro
 from headrace.schema.avro_words import PRIMITIVES
-from headrace.schema.model import (
-    Array,
-    Decimal,
-    Enumeration,
-    Field,
-    Fixed,
-    Map,
-    Primitive,
-    Record,
-)
-from headrace.schema.refused import SchemaRefused
-from headrace.schema.rules import named_type
+from headrace.schema.model import Array, Decimal, Enumeration, Field, Fixed, Map, Primitive, Record
+from headrace.schema.rules import SchemaRefused, named_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,9 +26,12 @@ if TYPE_CHECKING:
 
     Bare: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record
 
-# The key in the metadata of an Arrow or Spark column. Its value is the JSON of an Avro record
-# with that one field: the record's name travels along where the schema has no place for it.
+# The key in the metadata of a Spark column. Its value is the JSON of an Avro record
+# with that one field: it carries the record's name, for which the schema has no field.
 ANNOTATION: Final = "headrace.avro"
+
+# The name of a record that no annotation names.
+ROW: Final = "row"
 
 # The property of an Iceberg table. Its value is the JSON of the whole Avro record.
 PROPERTY: Final = "headrace.avro-schema"
@@ -79,10 +72,10 @@ def annotation(record: Record, field: Field) -> str:
     return json.dumps(to_avro(replace(record, fields=(field,))))
 
 
-def annotated(columns: Iterable[tuple[str, str | None]], name: str) -> Record:
+def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
     """Return what the annotations of columns say together; none, or a damaged one, says nothing.
 
-    The record has the annotations' name if they agree on it, else `name`.
+    The record has the annotations' name if they agree on it.
     """
     fields: list[Field] = []
     origins: set[Record] = set()
@@ -91,7 +84,7 @@ def annotated(columns: Iterable[tuple[str, str | None]], name: str) -> Record:
         if said is not None and len(said.fields) == 1:
             fields.append(replace(said.fields[0], name=column))
             origins.add(replace(said, fields=()))
-    origin = origins.pop() if len(origins) == 1 else Record(name, ())
+    origin = origins.pop() if len(origins) == 1 else Record(ROW, ())
     return replace(origin, fields=tuple(fields))
 
 
@@ -107,20 +100,19 @@ class _Recall:
     def record(self, found: Record, said: Record) -> Record:
         fields = {field.name: field for field in said.fields}
         return replace(
-            said,
-            fields=tuple(self._field(field, fields.get(field.name)) for field in found.fields),
+            said, fields=tuple(self._field(field, fields.get(field.name)) for field in found.fields)
         )
 
     def _field(self, found: Field, said: Field | None) -> Field:
         if said is None:
             return replace(found, type=self._type(found.type, None))
-        kept = self._type(found.type, said.type)
-        default = said.default if kept == said.type else None
+        type_ = self._type(found.type, said.type)
+        default = said.default if type_ == said.type else None
         if not found.nullable and default == "null":
             default = None
         return Field(
             found.name,
-            kept,
+            type_,
             found.nullable,
             doc=said.doc if found.doc is None else found.doc,
             default=default,
@@ -148,7 +140,7 @@ class _Recall:
 
 
 class _Names:
-    """Gives a name that would stand for two types to the first, and numbers the others."""
+    """Renames types: a name of two types stays with the first, and the others get numbers."""
 
     def __init__(self, top: Record) -> None:
         self._top = top

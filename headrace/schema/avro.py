@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from headrace.contract import RESERVED
 from headrace.schema.avro_parse import Parser
 from headrace.schema.avro_render import Renderer
-from headrace.schema.refused import SchemaRefused, refuse_if
-from headrace.schema.rules import problems_of, short_name
+from headrace.schema.rules import RESERVED, SchemaRefused, problems_of, refuse_if, short_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +24,7 @@ def load_avro(path: Path) -> Record:
     except OSError as error:
         raise SchemaRefused(str(path), [f"cannot be read ({error.strerror})"]) from error
     except UnicodeDecodeError as error:
-        raise SchemaRefused(str(path), [f"is no UTF-8 text ({error.reason})"]) from error
+        raise SchemaRefused(str(path), [f"is not UTF-8 text ({error.reason})"]) from error
     return parse_avro(text, where=str(path))
 
 
@@ -37,7 +35,7 @@ def parse_avro(text_or_obj: object, where: str = "Avro schema") -> Record:
         if field.name.casefold() in RESERVED:
             path = f"{short_name(record.name)}.{field.name}"
             problems.append(
-                f"{path}: the name {field.name.casefold()} is kept for headrace's own struct"
+                f"{path}: the name {field.name.casefold()} is reserved for headrace's own struct"
             )
     refuse_if(where, problems)
     return record
@@ -62,7 +60,7 @@ def _parse(text_or_obj: object, where: str) -> tuple[Record, list[str]]:
         try:
             obj = json.loads(text_or_obj)
         except ValueError as error:
-            raise SchemaRefused(where, [f"is no JSON ({error})"]) from error
+            raise SchemaRefused(where, [f"is not JSON ({error})"]) from error
     parser = Parser()
     record = parser.top_level(obj)
     return record, [*parser.problems, *problems_of(record)]

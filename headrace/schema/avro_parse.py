@@ -1,4 +1,4 @@
-"""Avro's JSON into the model. Reads all of it whatever is wrong, and notes every problem."""
+"""Parses Avro's JSON into the model. It reads the whole schema and collects every problem."""
 
 from __future__ import annotations
 
@@ -21,16 +21,7 @@ from headrace.schema.avro_words import (
     kind_of,
     text,
 )
-from headrace.schema.model import (
-    Array,
-    Decimal,
-    Enumeration,
-    Field,
-    Fixed,
-    Map,
-    Primitive,
-    Record,
-)
+from headrace.schema.model import Array, Decimal, Enumeration, Field, Fixed, Map, Primitive, Record
 from headrace.schema.rules import short_name
 
 if TYPE_CHECKING:
@@ -60,7 +51,7 @@ class _Named:
 
 
 class Parser:
-    """One schema's reading; `problems` has what was found, each as `path: reason`."""
+    """Parses one schema; `problems` are those it found, each as `path: reason`."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -91,10 +82,10 @@ class Parser:
         if not branches:
             reason = f"a union of {' and '.join('null' for _ in obj) or 'nothing'} has no values"
         elif len(branches) == len(obj) == 1:
-            reason = "a union of one type cannot be carried (write the type itself)"
+            reason = "a union of one type is not supported (write the type itself)"
         else:
             kinds = " and ".join(kind_of(branch) for branch in branches)
-            reason = f'a union of {kinds} cannot be carried (only ["null", X])'
+            reason = f'a union of {kinds} is not supported (only ["null", X])'
         return _Slot(self._problem(at, reason), nullable=True, null_last=False)
 
     def _type(self, obj: object, at: str, namespace: str) -> Type:
@@ -102,7 +93,7 @@ class Parser:
             return self._reference(obj, at, namespace)
         if isinstance(obj, list):
             return self._problem(
-                at, "a union is not allowed here, only as what a field, items or values hold"
+                at, "a union is allowed only as the type of a field, of items or of values"
             )
         kind = obj.get("type") if is_object(obj) else None
         if not is_object(obj) or kind is None:
@@ -118,7 +109,7 @@ class Parser:
         if not isinstance(logical, str):
             return self._reference(kind, at, namespace)
         if refused := REFUSED_LOGICAL.get((kind, logical)):
-            return self._problem(at, f"{refused} cannot be carried")
+            return self._problem(at, f"{refused} is not supported")
         if (kind, logical) == ("bytes", "decimal"):
             return self._decimal(obj, at, None)
         return LOGICAL_ON.get((kind, logical)) or self._reference(kind, at, namespace)
@@ -127,11 +118,11 @@ class Parser:
         if name in PRIMITIVES:
             return PRIMITIVES[name]
         if name == "null":
-            return self._problem(at, 'bare null cannot be carried (write ["null", X])')
+            return self._problem(at, 'bare null is not supported (write ["null", X])')
         for known in (full_name(name, namespace), name):
             if known in self._named:
                 found = self._named[known]
-                recursive = f"the record {known} holds itself: recursion cannot be carried"
+                recursive = f"the record {known} contains itself: recursion is not supported"
                 return found or self._problem(at, recursive)
         return self._problem(at, f"there is no type {name}{self._suggestion(name)}")
 
@@ -153,7 +144,7 @@ class Parser:
             return self._fixed(obj, at, namespace)
         content, path = ("items", f"{at}[]") if kind == "array" else ("values", f"{at}{{}}")
         if content not in obj:
-            return self._problem(at, f"{kind} without its `{content}`")
+            return self._problem(at, f"{kind} without `{content}`")
         slot = self._slot(obj[content], path, namespace)
         if kind == "array":
             return Array(slot.type, slot.nullable, slot.null_last)
@@ -164,7 +155,7 @@ class Parser:
         self._named[names.full] = None
         fields = obj.get("fields")
         if not isinstance(fields, list):
-            self._problem(at, "a record without its list of `fields`")
+            self._problem(at, "a record without a list of `fields`")
             fields = [{"name": "refused", "type": _PLACEHOLDER.value}]
         record = Record(
             names.full,
@@ -188,7 +179,7 @@ class Parser:
         if "type" in obj:
             slot = self._slot(obj["type"], at, namespace)
         else:
-            slot = _Slot(self._problem(at, "a field without its `type`"), True, False)
+            slot = _Slot(self._problem(at, "a field without a `type`"), True, False)
         return Field(
             name,
             slot.type,
@@ -206,7 +197,7 @@ class Parser:
         names = self._names("enum", obj, at, namespace)
         symbols = obj.get("symbols")
         if not is_texts(symbols):
-            refused = self._problem(at, "an enum without its list of `symbols`")
+            refused = self._problem(at, "an enum without a list of `symbols`")
             return self._define(names.full, refused)
         enumeration = Enumeration(
             names.full,
@@ -221,10 +212,10 @@ class Parser:
         names = self._names("fixed", obj, at, namespace)
         size, logical = obj.get("size"), obj.get("logicalType")
         if not is_integer(size):
-            refused = self._problem(at, "a fixed without its whole number of bytes as `size`")
+            refused = self._problem(at, "a fixed without `size`, a whole number of bytes`")
             return self._define(names.full, refused)
         if isinstance(logical, str) and ("fixed", logical) in REFUSED_LOGICAL:
-            reason = f"{REFUSED_LOGICAL['fixed', logical]} cannot be carried"
+            reason = f"{REFUSED_LOGICAL['fixed', logical]} is not supported"
             return self._define(names.full, self._problem(at, reason))
         is_uuid = logical == "uuid" and size == 16
         fixed = Fixed(names.full, size, is_uuid, names.aliases)
@@ -240,7 +231,7 @@ class Parser:
     def _names(self, kind: str, obj: Mapping[str, object], at: str, namespace: str) -> _Named:
         name, own = obj.get("name"), obj.get("namespace")
         if not isinstance(name, str) or not name:
-            self._problem(at, f"{kind} without its `name`")
+            self._problem(at, f"{kind} without a `name`")
             name = f"refused_{len(self._named)}"
         full = full_name(name, own if isinstance(own, str) else namespace)
         if short_name(full) in (*PRIMITIVES, *COMPLEX, "null"):
@@ -248,7 +239,7 @@ class Parser:
         return _Named(full, full.rpartition(".")[0], self._aliases(obj, at))
 
     def _define(self, full_name: str, node: Type) -> Type:
-        # A placeholder is kept as well, so that one problem is not told again by each reference.
+        # A placeholder is stored, too, so that each reference does not repeat one problem.
         self._named[full_name] = node
         return node
 

@@ -1,4 +1,4 @@
-"""The model into Avro's JSON."""
+"""Renders the model as Avro's JSON."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 from headrace.schema.avro_words import LOGICAL
 from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
-from headrace.schema.refused import SchemaRefused
+from headrace.schema.rules import SchemaRefused
 
 if TYPE_CHECKING:
     from headrace.schema.model import Field, Type
 
 
 class Renderer:
-    """One schema's rendering: a named type is written once, and referred to from then on."""
+    """Renders one schema: a named type is written once, then referred to."""
 
     def __init__(self) -> None:
         self._written: set[str] = set()
@@ -93,6 +93,6 @@ class Renderer:
             return short
         # A name without a namespace means the enclosing one's first.
         if not own and f"{namespace}.{name}" in self._written:
-            reason = f"cannot be told from {namespace}.{name}; give it a namespace"
+            reason = f"is ambiguous with {namespace}.{name}; give it a namespace"
             raise SchemaRefused("Avro schema", [f"{name}: {reason}"])
         return name

@@ -1,4 +1,4 @@
-"""Avro's words: its types by name, and what is allowed to be where in its JSON."""
+"""Avro's names of types, and the shapes that its JSON may have."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOGICAL_ON: Final = {
 
 REFUSED_LOGICAL: Final = {
     ("fixed", "duration"): "duration, a mix of months, days and milliseconds,",
-    ("bytes", "big-decimal"): "big-decimal, with a scale of its own in every value,",
+    ("bytes", "big-decimal"): "big-decimal, where every value has its own scale,",
     ("long", "timestamp-nanos"): "timestamp-nanos (microseconds are the finest)",
     ("long", "local-timestamp-nanos"): "local-timestamp-nanos (microseconds are the finest)",
 }

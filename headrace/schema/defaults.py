@@ -1,4 +1,4 @@
-"""A field's default, as records hold it: read from Avro's JSON, and refused where it does not fit."""
+"""A field's default as a value of a row; a default that does not fit its type is refused."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ _EXACT: Final = decimal.Context(prec=60)
 _IN_MILLISECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
 _OF_TEXT: Final = (Primitive.STRING, Primitive.UUID)
 _FLOATING: Final = (Primitive.FLOAT, Primitive.DOUBLE)
-_LIMITS: Final = {
+# The least and the greatest value as records hold it: points in time are in microseconds.
+LIMITS: Final[Mapping[Primitive, tuple[int, int]]] = {
     Primitive.INT: (-(2**31), 2**31 - 1),
     Primitive.LONG: (-(2**63), 2**63 - 1),
     Primitive.DATE: (FIRST_DAY, LAST_DAY),
     Primitive.TIME_MILLIS: (0, DAY_US // 1000 - 1),
     Primitive.TIME_MICROS: (0, DAY_US - 1),
-    **dict.fromkeys(_IN_MILLISECONDS, (FIRST_US // 1000, LAST_US // 1000)),
+    Primitive.TIMESTAMP_MILLIS: (FIRST_US, LAST_US),
     Primitive.TIMESTAMP_MICROS: (FIRST_US, LAST_US),
+    Primitive.LOCAL_TIMESTAMP_MILLIS: (FIRST_US, LAST_US),
     Primitive.LOCAL_TIMESTAMP_MICROS: (FIRST_US, LAST_US),
 }
 
@@ -58,7 +60,7 @@ def problem_of(field: Field) -> str | None:
     try:
         held_default(field)
     except ValueError:
-        problem = f"its default {field.default} is no value of its type"
+        problem = f"its default {field.default} is not a value of its type"
         if isinstance(field.type, Decimal | Fixed) or field.type is Primitive.BYTES:
             # What is written most often is a number, or base64.
             return rf"{problem} (Avro writes bytes as a text of \u0000 to \u00ff, decimals too)"
@@ -118,7 +120,10 @@ def _primitive(kind: Primitive, value: object) -> object:
         number = single(float(value)) if kind is Primitive.FLOAT else float(value)
         if math.isfinite(number):
             return number
-    least, most = _LIMITS.get(kind, (0, -1))
-    if not is_integer(value) or not least <= value <= most:
+    if not is_integer(value) or kind not in LIMITS:
         raise ValueError(value)
-    return value * 1000 if kind in _IN_MILLISECONDS else value
+    held = value * 1000 if kind in _IN_MILLISECONDS else value
+    least, most = LIMITS[kind]
+    if not least <= held <= most:
+        raise ValueError(value)
+    return held

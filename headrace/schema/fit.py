@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from headrace.schema.model import Type
 
 _INTEGERS: Final = {Primitive.INT, Primitive.LONG}
@@ -37,7 +39,8 @@ def fits(source: Type, target: Type, *, as_json: bool) -> bool:
         case Map(), Map():
             return fits(source.value, target.value, as_json=as_json)
         case Record(), Record():
-            return not missing(source, target) and all(
+            names = [field.name for field in source.fields]
+            return not missing(names, target) and all(
                 fits(field.type, other.type, as_json=as_json)
                 for field in source.fields
                 if (other := target.field(field.name)) is not None
@@ -48,13 +51,12 @@ def fits(source: Type, target: Type, *, as_json: bool) -> bool:
     return _leaf_fits(source, target) or (as_json and _fits_as_json(source, target))
 
 
-def missing(source: Record, target: Record) -> list[str]:
-    """Return the fields of `target` that a value of `source` leaves out and nothing fills in."""
-    given = {field.name for field in source.fields}
+def missing(names: Collection[str], target: Record) -> list[str]:
+    """Return the fields of `target` that are not among the names, and that nothing fills in."""
     return [
         field.name
         for field in target.fields
-        if field.name not in given and not field.nullable and field.default is None
+        if field.name not in names and not field.nullable and field.default is None
     ]
 
 

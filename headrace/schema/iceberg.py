@@ -27,11 +27,10 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from headrace.schema.annotations import PROPERTY, ROW, carried, inferred_name, recall, unnamed_fixed
 from headrace.schema.avro import stored_avro, to_avro
 from headrace.schema.model import Array, Decimal, Field, Fixed, Map, Primitive, Record
-from headrace.schema.recall import PROPERTY, carried, inferred_name, recall, unnamed_fixed
-from headrace.schema.refused import SchemaRefused, refuse_if
-from headrace.schema.rules import problems_of
+from headrace.schema.rules import SchemaRefused, problems_of, refuse_if
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,11 +70,11 @@ def to_iceberg(record: Record) -> tuple[Schema, dict[str, str]]:
     return schema, {PROPERTY: json.dumps(to_avro(record))}
 
 
-def from_iceberg(schema: Schema, properties: Mapping[str, str], name: str = "row") -> Record:
-    """Return what a table's schema means; `name` is the record's where no property has one."""
+def from_iceberg(schema: Schema, properties: Mapping[str, str]) -> Record:
+    """Return what a table's schema means; the record is a `row` where no property names it."""
     reader = _Reader()
-    found = Record(name, tuple(reader.field(field, f"{name}.") for field in schema.fields))
-    record = recall(found, _said(properties) or Record(name, ()), carried)
+    found = Record(ROW, tuple(reader.field(field, f"{ROW}.") for field in schema.fields))
+    record = recall(found, _said(properties) or Record(ROW, ()), carried)
     refuse_if("Iceberg schema", [*reader.problems, *problems_of(record)])
     return record
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from headrace.schema.avro_words import is_object, text
-from headrace.schema.model import Array, Decimal, Field, Fixed, Map, Primitive, Record
-from headrace.schema.recall import (
+from headrace.schema.annotations import (
     ANNOTATION,
+    ROW,
     annotated,
     annotation,
     carried,
     inferred_name,
     recall,
 )
-from headrace.schema.refused import refuse_if
-from headrace.schema.rules import problems_of
+from headrace.schema.avro_words import is_object, text
+from headrace.schema.model import Array, Decimal, Field, Fixed, Map, Primitive, Record
+from headrace.schema.rules import problems_of, refuse_if
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from headrace.schema.annotations import Bare
     from headrace.schema.model import Type
-    from headrace.schema.recall import Bare
 
     Json: TypeAlias = Mapping[str, object]
 
@@ -57,13 +57,13 @@ def to_spark(record: Record) -> dict[str, object]:
     return {"type": "struct", "fields": columns}
 
 
-def from_spark(struct: Json, name: str = "row") -> Record:
-    """Return what a StructType's `jsonValue()` means; `name` is for where no annotation has one."""
+def from_spark(struct: Json) -> Record:
+    """Return what a StructType's `jsonValue()` means; it is a `row` where no annotation names it."""
     reader = _Reader()
     columns = _columns(struct)
-    found = Record(name, reader.fields(columns, f"{name}."))
+    found = Record(ROW, reader.fields(columns, f"{ROW}."))
     annotations = ((str(column["name"]), _metadata(column, ANNOTATION)) for column in columns)
-    record = recall(found, annotated(annotations, name), _carried)
+    record = recall(found, annotated(annotations), _carried)
     refuse_if("Spark schema", [*reader.problems, *problems_of(record)])
     return record
 

@@ -7,82 +7,28 @@ import binascii
 import contextlib
 import json
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import structlog
 
 from headrace.errors import HeadraceError, Terminal, UsageError
-from headrace.kafka.sender import Record
+from headrace.kafka.message import GivenMessage, RecordPosition
+from headrace.kafka.sender import KafkaRecord
 from headrace.produce import ENVELOPE_KEYS, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from headrace.records.rows import Headers
-    from router.plan import Source
+    from router.plan.model import Source
 
 BASE64: Final = "value_base64"
-# Kafka's word for a timestamp that the producer gave.
-CREATE_TIME: Final = 1
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a record was read."""
-
-    topic: str
-    partition: int
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition} @ {self.offset}"
-
-
-@dataclass(frozen=True, slots=True)
-class GivenRecord:
-    """A record with the methods of a message of Kafka's client."""
-
-    place: Place
-    timestamp_ms: int
-    bytes_of_value: bytes | None
-    bytes_of_key: bytes | None = None
-    own_headers: Headers = ()
-
-    def topic(self) -> str:
-        """Return the topic that it was read from."""
-        return self.place.topic
-
-    def partition(self) -> int:
-        """Return its partition."""
-        return self.place.partition
-
-    def offset(self) -> int:
-        """Return its offset."""
-        return self.place.offset
-
-    def timestamp(self) -> tuple[int, int]:
-        """Return the kind of its timestamp, and the milliseconds."""
-        return CREATE_TIME, self.timestamp_ms
-
-    def value(self) -> bytes | None:
-        """Return its value."""
-        return self.bytes_of_value
-
-    def key(self) -> bytes | None:
-        """Return its key."""
-        return self.bytes_of_key
-
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
-        """Return its headers; None where it has none, as the client does."""
-        return list(self.own_headers) or None
 
 
 def read_given(
     file: Path, source: Source, now_ms: int, *, envelope: bool
-) -> Iterator[tuple[int, GivenRecord]]:
+) -> Iterator[tuple[int, GivenMessage]]:
     """Give the records of a file with the numbers of their lines, as if the source had them.
 
     They stand in partition 0, from offset 0 on. Without an envelope a line is a value; a JSON
@@ -90,8 +36,9 @@ def read_given(
     """
     if source.format == "avro" and not envelope:
         raise UsageError(
-            "a line of text is no Avro record",
-            f'with --envelope a line is {{"{BASE64}": "…"}}, and may have key, headers, timestamp',
+            "a line of text is not an Avro record",
+            f'with --envelope, write each line as {{"{BASE64}": "…"}}; it may also have key, '
+            "headers and timestamp",
         )
     name = "stdin" if str(file) == "-" else str(file)
     offset = 0
@@ -100,15 +47,15 @@ def read_given(
         if not text.strip():
             continue
         try:
-            record = _unwrapped(text) if envelope else Record(text)
+            record = _unwrapped(text) if envelope else KafkaRecord(text)
         except (ValueError, TypeError, HeadraceError, RecursionError) as problem:
             said = str(problem).splitlines()[0]
             raise Terminal(f"{name}:{number}: {said}") from None
         if offset == 0 and not envelope and looks_wrapped(text):
-            log.warning("this looks like an envelope, and is read as a value: try --envelope")
+            log.warning("this looks like an envelope, but is read as a value: try --envelope")
         at_ms = now_ms if record.timestamp_ms is None else record.timestamp_ms
-        place = Place(source.topic, 0, offset)
-        yield number, GivenRecord(place, at_ms, record.value, record.key, record.headers)
+        position = RecordPosition(source.topic, 0, offset)
+        yield number, GivenMessage(position, at_ms, record.value, record.key, record.headers)
         offset += 1
 
 
@@ -145,20 +92,22 @@ def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
     if str(file) == "-":
         return contextlib.nullcontext(sys.stdin.buffer)
     if not file.is_file():
-        raise UsageError(f"{file} is no file", "name a file with a record a line, or - for stdin")
+        raise UsageError(
+            f"there is no file {file}", "name a file with a record a line, or - for stdin"
+        )
     return file.open("rb")
 
 
-def _unwrapped(line: bytes) -> Record:
+def _unwrapped(line: bytes) -> KafkaRecord:
     """Return the record of an envelope, whose value may be bytes as base64."""
     whole = json.loads(line)
     if not isinstance(whole, dict) or BASE64 not in whole:
         return unwrap(line)
     if "value" in whole:
-        raise ValueError(f"value and {BASE64} say the same thing twice")
+        raise ValueError(f"a line has either value or {BASE64}, not both")
     try:
         value = base64.b64decode(str(whole.pop(BASE64)), validate=True)
     except binascii.Error:
-        raise ValueError(f"{BASE64} is no base64") from None
+        raise ValueError(f"{BASE64} is not valid base64") from None
     rest = unwrap(json.dumps({**whole, "value": None}).encode())
-    return Record(value, rest.key, rest.headers, rest.timestamp_ms)
+    return KafkaRecord(value, rest.key, rest.headers, rest.timestamp_ms)

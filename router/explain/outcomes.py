@@ -1,27 +1,25 @@
-"""What a stream makes of one record at a time: told, and nothing sent.
-
-The same compiled functions as a task's: what is told here is what would happen there.
-"""
+"""What a stream makes of given records, evaluated by the functions that its tasks use."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.expressions.lane.compile import NotCompiled
-from headrace.records.json_writer import JsonWriter
-from router.compile import compile_outlet, compile_route
-from router.plan import ToTable, ToTopic
-from router.spark_tasks import decoder
+from headrace.expressions.compiled.compiler import NotCompiled
+from router.plan.model import ToTable, ToTopic
+from router.tasks.compile import compile_outlet, compile_route
+from router.tasks.sending import as_bytes, reason_of
+from router.tasks.spark_tasks import decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from headrace.records.hygiene import Broken
+    from headrace.kafka.message import GivenMessage
+    from headrace.records.hygiene.rules import Broken
     from headrace.records.rows import Headers, HeadersToSend, Row
-    from router.compile import CompiledOutlet
-    from router.given import GivenRecord
-    from router.plan import Outlet, RoutePlan
+    from router.plan.model import Outlet, RoutePlan
+    from router.tasks.compile import CompiledOutlet
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +46,12 @@ class Failed:
 Outcome: TypeAlias = Passed | Filtered | Failed
 # What lets Spark evaluate an output over decoded records.
 BySpark: TypeAlias = (
-    "Callable[[RoutePlan, Outlet, Sequence[tuple[GivenRecord, Row]]], list[Outcome]]"
+    "Callable[[RoutePlan, Outlet, Sequence[tuple[GivenMessage, Row]]], list[Outcome]]"
 )
-
-DIRECT: Final = "direct"
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class Evaluation:
     """How an output's expressions are evaluated: `reason` says why it has to be Spark."""
 
     outlet: Outlet
@@ -63,69 +59,78 @@ class Lane:
     reason: str | None
 
     def __str__(self) -> str:
-        return DIRECT if self.reason is None else f"spark: {self.reason}"
+        return "compiled" if self.reason is None else f"by Spark: {self.reason}"
 
 
-def lane_of(outlet: Outlet, plan: RoutePlan) -> Lane:
-    """Return an output's lane.
-
-    A table is written by Spark, and its rows can be told without it all the same.
-    """
+def evaluation_of(outlet: Outlet, plan: RoutePlan) -> Evaluation:
+    """Return how an output is evaluated; the rows of a table, which Spark writes, are told too."""
     compiled = compile_outlet(outlet, plan.source.schema)
     if not isinstance(compiled, NotCompiled):
-        return Lane(outlet, compiled, None)
+        return Evaluation(outlet, compiled, None)
     reason = compiled.reason
     if isinstance(outlet.target, ToTable):
         rows = ToTopic("", outlet.sent_to, "json", None, "none")
         compiled = compile_outlet(replace(outlet, target=rows), plan.source.schema)
         if not isinstance(compiled, NotCompiled):
-            return Lane(outlet, compiled, reason)
+            return Evaluation(outlet, compiled, reason)
         reason = f"{reason}; {compiled.reason}"
-    return Lane(outlet, None, reason)
+    return Evaluation(outlet, None, reason)
 
 
-class Decoder:
-    """Reads a record, checks and masks it."""
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A record: the rule that it breaks, or its row and what becomes of it for each output.
 
-    def __init__(self, plan: RoutePlan) -> None:
-        self._decode = decoder(plan)
-        self._write = JsonWriter(plan.source.schema)
+    An output that only Spark can evaluate, and that nobody let it, has None.
+    """
 
-    def __call__(self, record: GivenRecord, now_ms: int) -> Broken | Row:
-        """Return the row that outputs get to see, or the rule that the record breaks."""
-        good: list[tuple[GivenRecord, Row]] = []
-        bad: list[tuple[GivenRecord, Broken]] = []
+    record: GivenMessage
+    broken: Broken | None = None
+    row: Row = None
+    outcomes: dict[str, Outcome | None] = field(default_factory=dict)
+
+
+class Evaluator:
+    """Evaluates records for some outputs of a plan, and sends nothing."""
+
+    def __init__(self, plan: RoutePlan, names: Collection[str], by_spark: BySpark | None) -> None:
+        self._plan, self._by_spark = plan, by_spark
+        self.evaluations = [evaluation_of(one, plan) for one in plan.outlets if one.name in names]
+        compiled = [one.compiled for one in self.evaluations if one.compiled is not None]
+        self._names = [one.outlet.name for one in compiled]
+        self._decode, self._route = decoder(plan), compile_route(plan, compiled)
+
+    def __call__(self, asked: Sequence[tuple[GivenMessage, Collection[str]]]) -> list[Evaluated]:
+        """Return what becomes of each record for the outputs that are asked for, in their order."""
+        now_ms = time.time_ns() // 1_000_000
+        found = [self._evaluate(record, names, now_ms) for record, names in asked]
+        for outlet in [one.outlet for one in self.evaluations if one.compiled is None]:
+            good = [one for one in found if outlet.name in one.outcomes]
+            if good and self._by_spark is not None:
+                rows = [(one.record, one.row) for one in good]
+                outcomes = self._by_spark(self._plan, outlet, rows)
+                for one, outcome in zip(good, outcomes, strict=True):
+                    one.outcomes[outlet.name] = outcome
+        return found
+
+    def _evaluate(self, record: GivenMessage, names: Collection[str], now_ms: int) -> Evaluated:
+        good: list[tuple[GivenMessage, Row]] = []
+        bad: list[tuple[GivenMessage, Broken]] = []
         self._decode([record], record.partition(), now_ms, good, bad)
-        return good[0][1] if good else bad[0][1]
-
-    def shown(self, row: Row) -> bytes:
-        """Return a row as JSON."""
-        return self._write(row)
-
-
-class DirectOutcomes:
-    """Evaluates outputs that need no Spark."""
-
-    def __init__(self, plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> None:
-        self._names = [one.outlet.name for one in outlets]
-        self._route = compile_route(plan, outlets)
-
-    def __call__(self, record: GivenRecord, now_ms: int) -> Broken | dict[str, Outcome]:
-        """Return what becomes of a record for each output, or the rule that it breaks."""
+        if bad:
+            return Evaluated(record, bad[0][1])
         given: list[list[Passed]] = [[] for _ in self._names]
-        bad: list[tuple[GivenRecord, Broken]] = []
-        failed: list[tuple[int, GivenRecord, Exception]] = []
+        failed: list[tuple[int, GivenMessage, Exception]] = []
         sends = [(collect, collect) for collect in map(_Collecting, given)]
         self._route([record], record.partition(), now_ms, sends, bad, failed)
-        if bad:
-            return bad[0][1]
-        outcomes: dict[str, Outcome] = {
-            name: passed[0] if passed else Filtered()
-            for name, passed in zip(self._names, given, strict=True)
-        }
+        all_of_them = [one.outlet.name for one in self.evaluations]
+        outcomes: dict[str, Outcome | None] = dict.fromkeys(all_of_them)
+        for name, collected in zip(self._names, given, strict=True):
+            outcomes[name] = collected[0] if collected else Filtered()
         for index, _, problem in failed:
-            outcomes[self._names[index]] = Failed(str(problem) or type(problem).__name__)
-        return outcomes
+            outcomes[self._names[index]] = Failed(reason_of(problem))
+        wanted = {name: one for name, one in outcomes.items() if name in names}
+        return Evaluated(record, None, good[0][1], wanted)
 
 
 class _Collecting:
@@ -142,9 +147,5 @@ class _Collecting:
 
 def passed(value: bytes | str | None, key: bytes | str | None, headers: HeadersToSend) -> Passed:
     """Return a record as it arrives: a client encodes text as UTF-8."""
-    own = [(name, _bytes(one)) for name, one in headers]
-    return Passed(_bytes(value), _bytes(key), own)
-
-
-def _bytes(value: bytes | str | None) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+    own = [(name, as_bytes(one)) for name, one in headers]
+    return Passed(as_bytes(value), as_bytes(key), own)

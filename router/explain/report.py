@@ -6,47 +6,40 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
-from router.outcomes import Failed, Filtered, Passed
-from router.plan import ToSearch, ToTable, ToTopic
-from router.search import document_id
+from router.explain.outcomes import Failed, Filtered, Passed
+from router.plan.model import ToSearch, ToTable, ToTopic
+from router.tasks.search import document_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headrace.records.hygiene import Broken
-    from router.explaining import Explained, Explanation
-    from router.outcomes import Lane, Outcome
-    from router.plan import RoutePlan, Target
+    from headrace.records.hygiene.rules import Broken
+    from router.explain.explanation import Explanation
+    from router.explain.outcomes import Evaluated, Evaluation, Outcome
+    from router.plan.model import RoutePlan, Target
 
 LONGEST_TEXT = 400
 
 
 def as_json(explanation: Explanation) -> str:
     """Return the whole explanation as one JSON object."""
-    plan = explanation.plan
-    targets = {one.outlet.name: one.outlet.target for one in explanation.lanes}
     whole = {
-        "stream": plan.stream,
-        "outputs": {one.outlet.name: _lane_fields(one) for one in explanation.lanes},
-        "records": [_record_fields(plan, one, targets) for one in explanation.records],
+        "stream": explanation.plan.stream,
+        "outputs": {one.outlet.name: _output_fields(one) for one in explanation.evaluations},
+        "records": [_record_fields(explanation, line, one) for line, one in explanation.records],
     }
     return json.dumps(whole, indent=2, ensure_ascii=False)
 
 
 def as_text(explanation: Explanation) -> str:
     """Return the explanation for a person."""
-    plan = explanation.plan
-    names = [one.outlet.name for one in explanation.lanes]
-    width = max(len(name) for name in (*names, "read"))
-    lines = [f"stream {plan.stream}"]
+    width = max(len(name) for name in (*explanation.targets, "read"))
+    lines = [f"stream {explanation.plan.stream}"]
     lines += [
-        f"  {one.outlet.name:<{width}}  to {target_text(one.outlet.target)}, lane {one}"
-        for one in explanation.lanes
+        f"  {one.outlet.name:<{width}}  to {target_text(one.outlet.target)}, {one}"
+        for one in explanation.evaluations
     ]
-    targets = {one.outlet.name: one.outlet.target for one in explanation.lanes}
-    for one in explanation.records:
-        lines.append(f"record {one.line}")
-        lines += [f"  {line}" for line in _told(plan, one, targets, width)]
+    for line, one in explanation.records:
+        lines.append(f"record {line}")
+        lines += [f"  {text}" for text in _record_lines(explanation, one, width)]
     return "\n".join(lines)
 
 
@@ -61,13 +54,17 @@ def target_text(target: Target) -> str:
             return f"table {target.sink.identifier}"
 
 
-def _told(plan: RoutePlan, one: Explained, targets: Mapping[str, Target], width: int) -> list[str]:
+def _record_lines(explanation: Explanation, one: Evaluated, width: int) -> list[str]:
+    plan = explanation.plan
     if one.broken is not None:
-        return [f"bad: {one.broken.reason} (rule: {_rule(one.broken)})", _becomes(plan, one.broken)]
-    masked = ", ".join(plan.hygiene.mask)
-    lines = [f"{'read':<{width}}  {_short(one.seen)}{f'  (masked: {masked})' if masked else ''}"]
+        becomes = _action(plan, one.broken.action)
+        return [f"rejected: {one.broken.reason} (rule: {_rule(one.broken)})", becomes]
+    masked = ", ".join(plan.hygiene.masks)
+    lines = [
+        f"{'read':<{width}}  {_short(explanation.seen(one))}{f'  (masked: {masked})' if masked else ''}"
+    ]
     for name, outcome in one.outcomes.items():
-        head, *rest = _outcome_text(plan, name, outcome, targets[name])
+        head, *rest = _outcome_text(plan, name, outcome, explanation.targets[name])
         lines.append(f"{name:<{width}}  {head}")
         lines += [f"{'':<{width}}    {line}" for line in rest]
     return lines
@@ -76,12 +73,12 @@ def _told(plan: RoutePlan, one: Explained, targets: Mapping[str, Target], width:
 def _outcome_text(plan: RoutePlan, name: str, outcome: Outcome | None, target: Target) -> list[str]:
     match outcome:
         case None:
-            return ["only Spark evaluates this output: --spark does it here"]
+            return ["only Spark can evaluate this output: add --spark"]
         case Filtered():
-            return ["filtered: the filter is not true for it"]
+            return ["filtered: the filter is not true for this record"]
         case Failed():
             return [
-                f"bad: {outcome.reason} (rule: expression)",
+                f"rejected: {outcome.reason} (rule: expression)",
                 f"by output {name} alone: {_action(plan, plan.hygiene.on_bad_record)}",
             ]
         case Passed():
@@ -107,37 +104,33 @@ def _beside(outcome: Passed, target: Target) -> list[str]:
     if not isinstance(target, ToTopic):
         return []
     note = (
-        ["shown as JSON: its Avro needs an id of the registry"] if target.format == "avro" else []
+        ["shown as JSON: its Avro form needs a schema id from the registry"]
+        if target.format == "avro"
+        else []
     )
     return [*note, *(f"{name}: {_short(value)}" for name, value in outcome.headers)]
 
 
-def _lane_fields(lane: Lane) -> dict[str, object]:
+def _output_fields(one: Evaluation) -> dict[str, object]:
     return {
-        "to": target_text(lane.outlet.target),
-        "lane": "direct" if lane.reason is None else "spark",
-        "reason": lane.reason,
+        "to": target_text(one.outlet.target),
+        "expressions": "compiled" if one.reason is None else "spark",
+        "reason": one.reason,
     }
 
 
-def _record_fields(
-    plan: RoutePlan, one: Explained, targets: Mapping[str, Target]
-) -> dict[str, object]:
-    if one.broken is not None:
-        bad = {
-            "rule": one.broken.kind,
-            "column": one.broken.column,
-            "reason": one.broken.reason,
-            "becomes": one.broken.action,
-        }
-        return {"line": one.line, "bad": bad}
+def _record_fields(explanation: Explanation, line: int, one: Evaluated) -> dict[str, object]:
+    plan, broken = explanation.plan, one.broken
+    if broken is not None:
+        bad = {"rule": broken.kind, "column": broken.column, "reason": broken.reason}
+        return {"line": line, "bad": {**bad, "becomes": broken.action}}
     return {
-        "line": one.line,
+        "line": line,
         "bad": None,
-        "read": json.loads(one.seen or b"null"),
-        "masked": list(plan.hygiene.mask),
+        "read": json.loads(explanation.seen(one)),
+        "masked": list(plan.hygiene.masks),
         "outputs": {
-            name: _outcome_fields(plan, outcome, targets[name])
+            name: _outcome_fields(plan, outcome, explanation.targets[name])
             for name, outcome in one.outcomes.items()
         },
     }
@@ -185,11 +178,16 @@ def _value(value: bytes | None) -> object:
         return _plain(value)
 
 
+def printable(data: bytes) -> str:
+    """Return bytes as text that may stand on a terminal."""
+    text = data.decode(errors="backslashreplace")
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
 def _short(data: bytes | None) -> str:
     if data is None:
         return "null"
-    text = data.decode(errors="backslashreplace")
-    shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    shown = printable(data)
     return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}… ({len(data):,} bytes)"
 
 
@@ -197,15 +195,11 @@ def _rule(broken: Broken) -> str:
     return broken.kind if broken.column is None else f"{broken.kind} of {broken.column}"
 
 
-def _becomes(plan: RoutePlan, broken: Broken) -> str:
-    return f"what becomes of it: {_action(plan, broken.action)}"
-
-
 def _action(plan: RoutePlan, action: str) -> str:
     match action:
         case "quarantine" if plan.quarantine is not None:
-            return f"to the quarantine topic {plan.quarantine.topic}"
+            return f"it goes to the quarantine topic {plan.quarantine.topic}"
         case "drop":
-            return "dropped, and counted"
+            return "it is dropped and counted"
         case _:
             return "the stream stops at it"

@@ -1,4 +1,4 @@
-"""What an output of the Spark lane makes of records, evaluated by a Spark session of our own."""
+"""What an output with Spark expressions makes of records, in a Spark session of our own."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from headrace.records.arrow import to_rows
 from headrace.schema.spark import from_spark
-from router.compile import headers_of
-from router.outcomes import Failed, Filtered, passed
-from router.spark_lane import evaluate, values_type
-from router.spark_tasks import OUT, decoded_batch, encoder
+from router.explain.outcomes import Failed, Filtered, passed
+from router.tasks.compile import headers_of
+from router.tasks.sending import reason_of
+from router.tasks.spark_output import evaluate, values_type
+from router.tasks.spark_tasks import OUT, decoded_batch, encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
+    from headrace.kafka.message import GivenMessage
     from headrace.records.rows import Row
     from headrace.schema.model import Record
-    from router.given import GivenRecord
-    from router.outcomes import Outcome
-    from router.plan import Outlet, RoutePlan
+    from router.explain.outcomes import Outcome
+    from router.plan.model import Outlet, RoutePlan
 
 
 def spark_outcomes(
-    spark: SparkSession, plan: RoutePlan, outlet: Outlet, good: Sequence[tuple[GivenRecord, Row]]
+    spark: SparkSession, plan: RoutePlan, outlet: Outlet, good: Sequence[tuple[GivenMessage, Row]]
 ) -> list[Outcome]:
     """Return what becomes of each of these decoded records, in their order."""
     if not good:
         return []
-    # The columns that name a place are not asked for: the records know it.
+    # The columns that name a position are not asked for: the records know it.
     batch = decoded_batch(plan, 0, good, [])
     # One task, so that the order stays.
     rows = spark.range(0, 1, 1, 1).mapInArrow(_giving(batch), from_arrow_schema(batch.schema))
@@ -41,8 +42,8 @@ def spark_outcomes(
     written = from_spark(values_type(evaluated))
     # As Arrow's own bytes: Spark's way back to Python minds a null where a field of it has none.
     answer = StructType([StructField("found", BinaryType())])
-    told = evaluated.mapInArrow(_serialized, answer).collect()
-    found = pa.chunked_array([_batch(row["found"]).column(OUT) for row in told]).combine_chunks()
+    rows_ = evaluated.mapInArrow(_serialized, answer).collect()
+    found = pa.chunked_array([_batch(row["found"]).column(OUT) for row in rows_]).combine_chunks()
     return _outcomes(found, plan, outlet, written, [record for record, _ in good])
 
 
@@ -70,7 +71,7 @@ def _outcomes(
     plan: RoutePlan,
     outlet: Outlet,
     written: Record,
-    records: Sequence[GivenRecord],
+    records: Sequence[GivenMessage],
 ) -> list[Outcome]:
     through = found.field("passed")
     failed, filtered = found.is_null().to_pylist(), through.is_null().to_pylist()
@@ -85,6 +86,10 @@ def _outcomes(
             outcomes.append(Filtered())
         else:
             origin = f"{plan.source.topic}/{record.partition()}/"
-            own = headers(record, origin)
-            outcomes.append(passed(encode(rows[number]), keys[number], own))
+            try:
+                value = encode(rows[number])
+            except Exception as problem:  # noqa: BLE001 - as a task takes it
+                outcomes.append(Failed(reason_of(problem)))
+            else:
+                outcomes.append(passed(value, keys[number], headers(record, origin)))
     return outcomes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,28 +11,28 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.ranges import RangeReader, RecordsGone, offset_of
-from router.audit import (
+from headrace.kafka.ranges import RangeReader, RecordsGone
+from router.ledger.file import LedgerDamaged, LedgerFile
+from router.ledger.findings import (
     Finding,
     MemberAudit,
     judged,
     stretches_with_absent,
     unread,
 )
-from router.ledger_file import LedgerDamaged, LedgerFile
-from router.plan import QUARANTINE
-from router.state import stream_state
+from router.ledger.state import stream_state
+from router.plan.model import QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from headrace.config.effective import Effective
-    from headrace.config.workspace import Workspace
-    from router.ledger import Stretch
-    from router.ledger_file import Header
-    from router.state import StreamState
+    from headrace.config.stream.effective import Effective
+    from headrace.config.workspace.workspace import Workspace
+    from router.ledger.entries import LedgerStretch
+    from router.ledger.file import Header
+    from router.ledger.state import StreamState
 
-TOLD_EVERY_RECORDS: Final = 5_000_000
+LOG_EVERY_RECORDS: Final = 5_000_000
 log = structlog.get_logger(__name__)
 
 
@@ -119,38 +120,39 @@ class _Auditor:
 
     def _other_topic(self, header: Header) -> Finding | None:
         if header.topic != self._topic:
-            message = f"topic: its place is in {header.topic}, and the stream reads {self._topic}"
+            message = (
+                f"topic: its position is in {header.topic}, but the stream reads {self._topic}"
+            )
             return Finding("topic", None, message)
         if header.topic_id != self._topic_id:
-            message = f"topic: {self._topic} was deleted and made anew since this output began"
+            message = f"topic: {self._topic} was deleted and re-created since this output began"
             return Finding("topic", None, message)
         return None
 
-    def _confirm(self, absent: Mapping[int, Sequence[Stretch]]) -> tuple[list[Finding], list[str]]:
+    def _confirm(
+        self, absent: Mapping[int, Sequence[LedgerStretch]]
+    ) -> tuple[list[Finding], list[str]]:
         """Read the stretches again in which offsets held no record, where they are still there."""
         found: list[Finding] = []
         notes: list[str] = []
         if not absent:
             return found, notes
-        earliest = self._kafka.earliest(self._topic, absent)
-        reader = RangeReader(self._properties)
-        try:
+        spans = self._kafka.offsets(self._topic)
+        with contextlib.closing(RangeReader(self._properties)) as reader:
             for number, stretches in absent.items():
-                there = [one for one in stretches if _begin(one) >= earliest[number]]
+                there = [one for one in stretches if _begin(one) >= spans[number].start]
                 gone = sum(one.absent for one in stretches) - sum(one.absent for one in there)
                 if gone:
                     notes.append(
-                        f"partition {number}: {gone:,} offsets held no record, and the topic no"
-                        " longer has what stood around them: they cannot be looked up again"
+                        f"partition {number}: {gone:,} offsets held no record, and the topic no "
+                        "longer has the records around them, so they cannot be checked again"
                     )
                 for run in _runs(there):
                     found += self._read_again(reader, number, run)
-        finally:
-            reader.close()
         return found, notes
 
     def _read_again(
-        self, reader: RangeReader, number: int, run: Sequence[Stretch]
+        self, reader: RangeReader, number: int, run: Sequence[LedgerStretch]
     ) -> Iterator[Finding]:
         starts = [_begin(one) for one in run]
         there = [0] * len(run)
@@ -159,9 +161,9 @@ class _Auditor:
         try:
             for _, messages in reader.chunks(self._topic, {number: span}):
                 for message in messages:
-                    there[bisect_right(starts, offset_of(message)) - 1] += 1
+                    there[bisect_right(starts, message.offset()) - 1] += 1
                 before, seen = seen, seen + len(messages)
-                if seen // TOLD_EVERY_RECORDS > before // TOLD_EVERY_RECORDS:
+                if seen // LOG_EVERY_RECORDS > before // LOG_EVERY_RECORDS:
                     log.info("records read again", partition=number, records=seen, of=len(span))
         except RecordsGone:
             # Retention was here in the meantime: what is left of them proves nothing.
@@ -172,11 +174,11 @@ class _Auditor:
                 yield finding
 
 
-def _begin(stretch: Stretch) -> int:
+def _begin(stretch: LedgerStretch) -> int:
     return stretch.start + stretch.lost
 
 
-def _runs(stretches: Sequence[Stretch]) -> Iterator[Sequence[Stretch]]:
+def _runs(stretches: Sequence[LedgerStretch]) -> Iterator[Sequence[LedgerStretch]]:
     """Split stretches where one does not begin at the end of the one before."""
     cuts = [
         index

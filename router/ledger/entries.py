@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Terminal
+from headrace.kafka.offset_set import shown_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+# The batch of the first entry, which says where a member began.
+BEGINNING: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LedgerStretch:
     """A range of offsets of one partition that is done with, and what became of its records.
 
     `lost` counts offsets at its beginning that the topic no longer had. An offset that holds no
@@ -54,8 +58,8 @@ class Stretch:
     replaced: int = 0
     epoch: int = -1
 
-    def __add__(self, later: Stretch) -> Stretch:
-        return Stretch(
+    def __add__(self, later: LedgerStretch) -> LedgerStretch:
+        return LedgerStretch(
             self.start,
             later.end_exclusive,
             self.counts + later.counts,
@@ -71,12 +75,12 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One batch of one output: a stretch of each partition that had something new."""
 
     batch: int
     at: str
-    stretches: Mapping[int, Stretch]
+    stretches: Mapping[int, LedgerStretch]
 
     @property
     def counts(self) -> Counts:
@@ -97,7 +101,7 @@ def total(counts: Iterable[Counts]) -> Counts:
     return sum(counts, Counts())
 
 
-def flaws(entries: Iterable[Entry]) -> list[Flaw]:
+def flaws(entries: Iterable[LedgerEntry]) -> list[Flaw]:
     """Return where a ledger contradicts itself: sums that do not add up, gaps, overlaps."""
     found: list[Flaw] = []
     ends: dict[int, int] = {}
@@ -106,14 +110,18 @@ def flaws(entries: Iterable[Entry]) -> list[Flaw]:
             found += _within(entry, partition, stretch)
             before = ends.get(partition, stretch.start)
             if stretch.start > before:
-                found.append(Flaw(partition, f"missing: {_shown(before, stretch.start)}"))
+                found.append(
+                    Flaw(partition, f"missing: {shown_offsets(range(before, stretch.start))}")
+                )
             elif stretch.start < before:
-                found.append(Flaw(partition, f"twice: {_shown(stretch.start, before)}"))
+                found.append(
+                    Flaw(partition, f"twice: {shown_offsets(range(stretch.start, before))}")
+                )
             ends[partition] = max(before, stretch.end_exclusive)
     return found
 
 
-def positions(entries: Iterable[Entry]) -> dict[int, int]:
+def positions(entries: Iterable[LedgerEntry]) -> dict[int, int]:
     """Return the next offset of each partition."""
     return {
         partition: stretch.end_exclusive
@@ -122,7 +130,7 @@ def positions(entries: Iterable[Entry]) -> dict[int, int]:
     }
 
 
-def epochs(entries: Iterable[Entry]) -> dict[int, int]:
+def epochs(entries: Iterable[LedgerEntry]) -> dict[int, int]:
     """Return the epoch that is known of each partition's next offset."""
     return {
         partition: stretch.epoch
@@ -131,7 +139,7 @@ def epochs(entries: Iterable[Entry]) -> dict[int, int]:
     }
 
 
-def checked(entry: Entry) -> Entry:
+def checked(entry: LedgerEntry) -> LedgerEntry:
     """Return an entry that adds up, or refuse to go on where a record is unaccounted for."""
     for partition, stretch in entry.stretches.items():
         for flaw in _within(entry, partition, stretch):
@@ -142,35 +150,30 @@ def checked(entry: Entry) -> Entry:
     return entry
 
 
-def rolled_up(entries: Iterable[Entry]) -> Entry:
+def rolled_up(entries: Iterable[LedgerEntry]) -> LedgerEntry:
     """Return one entry that says the same as many in a row, without their batches."""
-    stretches: dict[int, Stretch] = {}
-    last: Entry | None = None
+    stretches: dict[int, LedgerStretch] = {}
+    last: LedgerEntry | None = None
     for last in entries:
         for partition, stretch in last.stretches.items():
             known = stretches.get(partition)
             stretches[partition] = stretch if known is None else known + stretch
     if last is None:
-        raise ValueError("there is no entry to roll up")
-    return Entry(last.batch, last.at, stretches)
+        raise ValueError("the ledger has no entry to merge")
+    return LedgerEntry(last.batch, last.at, stretches)
 
 
-def _within(entry: Entry, partition: int, stretch: Stretch) -> Iterable[Flaw]:
+def _within(entry: LedgerEntry, partition: int, stretch: LedgerStretch) -> Iterable[Flaw]:
     counts = stretch.counts
     if counts.read != counts.accounted:
         message = (
-            f"batch {entry.batch}: of {counts.read} records read"
-            f" only {counts.accounted} are accounted for"
+            f"batch {entry.batch}: read {counts.read} records, but accounts for only "
+            f"{counts.accounted}"
         )
         yield Flaw(partition, message)
     if stretch.absent < 0 or stretch.end_exclusive < stretch.start:
         message = (
-            f"batch {entry.batch}: more records than offsets in"
-            f" {_shown(stretch.start, stretch.end_exclusive)}"
+            f"batch {entry.batch}: has more records than offsets in "
+            f"{shown_offsets(range(stretch.start, stretch.end_exclusive))}"
         )
         yield Flaw(partition, message)
-
-
-def _shown(start: int, end_exclusive: int) -> str:
-    last = end_exclusive - 1
-    return f"@ {start}" if last == start else f"@ {start} to {last}"

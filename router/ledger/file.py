@@ -1,7 +1,7 @@
 """A ledger on disk: a line per batch, each with its checksum, synced before anyone builds on it.
 
 A crash may leave a torn last line: without its end, or with parts of it never written. Such a
-line is none: it is cut off at the next start, and its batch is done again. Damage anywhere else is
+line is none: it is cut off at the next start, and its batch is repeated. Damage anywhere else is
 an error that names file and line.
 """
 
@@ -10,13 +10,23 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from headrace import state_files
 from headrace.errors import Terminal
-from router.ledger import Counts, Entry, Stretch, checked, epochs, flaws, positions, rolled_up
+from router.ledger.entries import (
+    Counts,
+    LedgerEntry,
+    LedgerStretch,
+    checked,
+    epochs,
+    flaws,
+    positions,
+    rolled_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +37,13 @@ VERSION: Final = 1
 KEPT_BATCHES: Final = 5_000
 # The first line that is not written together with the file itself.
 FIRST_APPENDED: Final = 3
+_COUNTS: Final = itemgetter(*Counts.__slots__)
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Whose ledger it is, and of which topic: one made anew under the same name is another."""
+    """Whose ledger it is, and of which topic: one re-created under the same name is another."""
 
     stream: str
     output: str
@@ -42,14 +53,14 @@ class Header:
 
 
 class LedgerDamaged(Terminal):
-    """A ledger that cannot be read, and so says nothing about the output's place."""
+    """A ledger that cannot be read, and so says nothing about the output's position."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         self.path = path
         self.line = line
         super().__init__(
             f"the ledger {path} is damaged at line {line}: {why}",
-            "restore the file; or remove its folder, and the output begins anew at"
+            "restore the file; or remove its folder, and the output begins again at"
             " starting_offsets (what it wrote before is then written again)",
         )
 
@@ -67,11 +78,11 @@ class LedgerFile:
         self._lines = 0
         self._length = 0
         self.header: Header | None = None
-        self.entries: list[Entry] = []
+        self.entries: list[LedgerEntry] = []
         if path.exists():
             self._load()
 
-    def begin(self, header: Header, first: Entry) -> None:
+    def begin(self, header: Header, first: LedgerEntry) -> None:
         """Write a new ledger, and where it begins: both are there, or neither."""
         self._replace([_header_line(header), _line(_entry_fields(checked(first)))])
         self.header, self.entries = header, [first]
@@ -86,7 +97,7 @@ class LedgerFile:
         """The epoch of a leader that had all before the next offset, by partition; -1 is none."""
         return epochs(self.entries)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LedgerEntry) -> None:
         """Add a batch; when this returns, no crash can take it back."""
         checked(entry)
         # A line that an earlier try left unfinished, on a full disk, is written over.
@@ -123,7 +134,7 @@ class LedgerFile:
                 self.entries.append(_entry(self.path, number, fields))
             self._lines = number
         if not self.entries:
-            raise LedgerDamaged(self.path, 1, "it ends without saying where the output began")
+            raise LedgerDamaged(self.path, 1, "it does not say at which offsets the output began")
 
     def _fields(self) -> Iterator[tuple[int, dict[str, Any]]]:
         data = self.path.read_bytes()
@@ -146,7 +157,9 @@ class LedgerFile:
 
     def _cut(self, number: int) -> None:
         log.warning(
-            "cut off a torn last line: its batch is done again", ledger=str(self.path), line=number
+            "removed an incomplete last line; its batch is repeated",
+            ledger=str(self.path),
+            line=number,
         )
         state_files.cut(self.path, self._length)
 
@@ -164,7 +177,7 @@ def _read(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except ValueError:
         fields = None
     if not isinstance(fields, dict):
-        raise LedgerDamaged(path, number, "its checksum is another")
+        raise LedgerDamaged(path, number, "its checksum does not match")
     return fields
 
 
@@ -175,11 +188,13 @@ def _header_line(header: Header) -> bytes:
 def _header(path: Path, fields: dict[str, Any]) -> Header:
     version = fields.pop("version", None)
     if version != VERSION:
-        raise LedgerDamaged(path, 1, f"it is of version {version}, known is {VERSION}")
+        raise LedgerDamaged(
+            path, 1, f"it has version {version}; this headrace reads version {VERSION}"
+        )
     return Header(**fields)
 
 
-def _entry_fields(entry: Entry) -> dict[str, object]:
+def _entry_fields(entry: LedgerEntry) -> dict[str, object]:
     return {
         "batch": entry.batch,
         "at": entry.at,
@@ -197,25 +212,19 @@ def _entry_fields(entry: Entry) -> dict[str, object]:
     }
 
 
-def _entry(path: Path, number: int, fields: dict[str, Any]) -> Entry:
+def _entry(path: Path, number: int, fields: dict[str, Any]) -> LedgerEntry:
     try:
         stretches = {
-            int(partition): Stretch(
+            int(partition): LedgerStretch(
                 one["from"],
                 one["to"],
-                Counts(
-                    one["read"],
-                    one["written"],
-                    one["filtered"],
-                    one["dropped"],
-                    one["quarantined"],
-                ),
+                Counts(*_COUNTS(one)),
                 one.get("lost", 0),
                 one.get("replaced", 0),
                 one.get("epoch", -1),
             )
             for partition, one in fields["partitions"].items()
         }
-        return Entry(fields["batch"], fields["at"], stretches)
+        return LedgerEntry(fields["batch"], fields["at"], stretches)
     except (KeyError, TypeError, ValueError) as problem:
         raise LedgerDamaged(path, number, f"{problem!r}") from None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from router.ledger import Counts, flaws, positions
-from router.member import BEGINNING
+from headrace.kafka.offset_set import shown_offsets
+from router.ledger.entries import BEGINNING, Counts, flaws, positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from router.ledger import Entry, Stretch
+    from router.ledger.entries import LedgerEntry, LedgerStretch
 
 Kind: TypeAlias = Literal["missing", "twice", "lost", "batch", "topic", "ledger"]
 
@@ -58,7 +58,7 @@ class MemberAudit:
 
 
 def judged(
-    name: str, topic: str, entries: Sequence[Entry], spans: Mapping[int, range]
+    name: str, topic: str, entries: Sequence[LedgerEntry], spans: Mapping[int, range]
 ) -> MemberAudit:
     """Return what a ledger says of a topic that holds these offsets now."""
     ends = positions(entries)
@@ -67,13 +67,13 @@ def judged(
         findings += _against(topic, number, done, spans.get(number))
     partitions = [_partition(number, entries, spans.get(number)) for number in sorted(ends)]
     unknown = sorted(spans.keys() - ends.keys())
-    notes = [f"partition {number} is new, and not begun" for number in unknown]
+    notes = [f"partition {number} is new, and no record of it was read yet" for number in unknown]
     return MemberAudit(name, partitions, findings, notes)
 
 
-def stretches_with_absent(entries: Iterable[Entry]) -> dict[int, list[Stretch]]:
+def stretches_with_absent(entries: Iterable[LedgerEntry]) -> dict[int, list[LedgerStretch]]:
     """Return, by partition, the stretches in which offsets held no record, in order."""
-    found: dict[int, list[Stretch]] = {}
+    found: dict[int, list[LedgerStretch]] = {}
     for entry in entries:
         for number, stretch in entry.stretches.items():
             if stretch.absent > 0:
@@ -81,7 +81,7 @@ def stretches_with_absent(entries: Iterable[Entry]) -> dict[int, list[Stretch]]:
     return found
 
 
-def unread(topic: str, number: int, stretch: Stretch, there: int) -> Finding | None:
+def unread(topic: str, number: int, stretch: LedgerStretch, there: int) -> Finding | None:
     """Return the finding of a stretch in which the topic has more records than were read."""
     more = there - stretch.counts.read
     if more <= 0:
@@ -92,27 +92,29 @@ def unread(topic: str, number: int, stretch: Stretch, there: int) -> Finding | N
 
 def shown(topic: str, number: int, span: range) -> str:
     """Return a range of offsets as users read it."""
-    place = f"{topic}-{number} @ {span.start}"
-    return place if len(span) == 1 else f"{place} to {span.stop - 1}"
+    return f"{topic}-{number} {shown_offsets(span)}"
 
 
-def _flaws(topic: str, entries: Sequence[Entry]) -> Iterator[Finding]:
+def _flaws(topic: str, entries: Sequence[LedgerEntry]) -> Iterator[Finding]:
     for flaw in flaws(entries):
         word, _, rest = flaw.message.partition(": ")
         kind: Kind = "missing" if word == "missing" else "twice" if word == "twice" else "batch"
         yield Finding(kind, flaw.partition, f"{word}: {topic}-{flaw.partition} {rest}")
 
 
-def _lost(topic: str, entries: Sequence[Entry]) -> Iterator[Finding]:
+def _lost(topic: str, entries: Sequence[LedgerEntry]) -> Iterator[Finding]:
     for index, entry in enumerate(entries):
         for number, stretch in sorted(entry.stretches.items()):
             if stretch.replaced:
                 others = range(stretch.start - stretch.replaced, stretch.start)
-                why = "read before the topic was truncated, and other records since, not routed"
+                why = (
+                    "these offsets were read before the topic was truncated; the records that "
+                    "they hold now were not routed"
+                )
                 yield Finding("lost", number, f"lost: {shown(topic, number, others)}: {why}")
             if not stretch.lost:
                 continue
-            why = "gone from the topic before they were routed"
+            why = "the topic lost them before they were routed"
             if index == 0 and entry.batch != BEGINNING:
                 # Old batches are kept as one, without their borders.
                 where = shown(topic, number, range(stretch.start, stretch.end_exclusive))
@@ -124,17 +126,17 @@ def _lost(topic: str, entries: Sequence[Entry]) -> Iterator[Finding]:
 
 def _against(topic: str, number: int, done: int, span: range | None) -> Iterator[Finding]:
     if span is None:
-        yield Finding("topic", number, f"topic: {topic}-{number} is not there any more")
+        yield Finding("topic", number, f"topic: {topic}-{number} no longer exists")
     elif span.stop < done:
-        message = f"topic: {topic}-{number} ends at {span.stop}, and was read up to {done} already"
+        message = f"topic: {topic}-{number} ends at {span.stop}, but was already read up to {done}"
         yield Finding("topic", number, message)
     elif span.start > done:
         where = shown(topic, number, range(done, span.start))
-        message = f"missing: {where}: gone from the topic, and not routed yet"
+        message = f"missing: {where}: the topic lost them before they were routed"
         yield Finding("missing", number, message)
 
 
-def _partition(number: int, entries: Sequence[Entry], span: range | None) -> PartitionAudit:
+def _partition(number: int, entries: Sequence[LedgerEntry], span: range | None) -> PartitionAudit:
     own = [entry.stretches[number] for entry in entries if number in entry.stretches]
     return PartitionAudit(
         partition=number,

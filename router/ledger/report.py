@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from router.ledger import total
+from router.ledger.entries import total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from router.audit import MemberAudit, PartitionAudit
-    from router.auditing import StreamAudit
-    from router.ledger import Counts
+    from router.ledger.audit import StreamAudit
+    from router.ledger.entries import Counts
+    from router.ledger.findings import MemberAudit, PartitionAudit
 
-HEADINGS = (
-    "partition",
-    "began",
-    "done up to",
-    "read",
-    "written",
-    "filtered",
-    "dropped",
-    "quarantined",
-    "lost",
-    "no record",
-    "lag",
-)
+HEADINGS = [
+    *("partition", "began", "done up to", "read", "written", "filtered", "dropped"),
+    *("quarantined", "lost", "no record", "lag"),
+]
 
 
 def as_json(audit: StreamAudit) -> str:
@@ -56,7 +48,7 @@ def _verdict(audit: StreamAudit) -> str:
     count = len(audit.findings)
     if count:
         return f"{count} finding{'' if count == 1 else 's'}"
-    return "ok: every record up to where each output is, is accounted for"
+    return "ok: every record up to each output's position is accounted for"
 
 
 def _member_lines(member: MemberAudit) -> list[str]:
@@ -67,14 +59,14 @@ def _member_lines(member: MemberAudit) -> list[str]:
         lines += [f"  {line}" for line in _table(member.partitions)]
         by_rule = total(one.counts for one in member.partitions).dropped
         if by_rule:
-            told = ", ".join(f"{rule} {count:,}" for rule, count in sorted(by_rule.items()))
-            lines.append(f"  dropped by rule: {told}")
+            shown_counts = ", ".join(f"{rule} {count:,}" for rule, count in sorted(by_rule.items()))
+            lines.append(f"  dropped by rule: {shown_counts}")
     lines += [f"  {finding.message}" for finding in member.findings]
     return [*lines, *(f"  note: {note}" for note in member.notes)]
 
 
 def _table(partitions: Sequence[PartitionAudit]) -> list[str]:
-    rows = [list(HEADINGS), *([str(one.partition), *_cells(one)] for one in partitions)]
+    rows = [HEADINGS, *([str(one.partition), *_cells(one)] for one in partitions)]
     if len(partitions) > 1:
         counts = total(one.counts for one in partitions)
         sums = [sum(one.lost for one in partitions), sum(one.absent for one in partitions)]
@@ -103,26 +95,12 @@ def _member_fields(member: MemberAudit) -> dict[str, object]:
         "output": member.name,
         "has_run": member.has_run,
         "partitions": [_partition_fields(one) for one in member.partitions],
-        "findings": [
-            {"kind": one.kind, "partition": one.partition, "message": one.message}
-            for one in member.findings
-        ],
+        "findings": [asdict(one) for one in member.findings],
         "notes": list(member.notes),
     }
 
 
 def _partition_fields(one: PartitionAudit) -> dict[str, object]:
-    return {
-        "partition": one.partition,
-        "began": one.began,
-        "done": one.done,
-        "read": one.counts.read,
-        "written": one.counts.written,
-        "filtered": one.counts.filtered,
-        "dropped": dict(one.counts.dropped),
-        "quarantined": one.counts.quarantined,
-        "lost": one.lost,
-        "absent": one.absent,
-        "end": one.end,
-        "lag": one.lag,
-    }
+    fields = asdict(one) | {"lag": one.lag}
+    counts: dict[str, object] = fields.pop("counts")
+    return fields | counts

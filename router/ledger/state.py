@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from router.plan import QUARANTINE
+from router.plan.model import QUARANTINE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from headrace.expressions.compiled.compiler import NotCompiled
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.config.hygiene import Hygiene
-    from headrace.config.sinks import TableSink
+    from headrace.config.stream.sinks import TableSink
     from headrace.expressions.projection import Projected
-    from headrace.kafka.bulk import Way
+    from headrace.kafka.bulk import ProducerSettings
+    from headrace.records.hygiene.settings import HygieneRules
     from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
 
@@ -49,7 +51,7 @@ class Registered:
 class ToTopic:
     """Records to a topic.
 
-    `way` and `avro` (the schema that values are written with, and its id) are looked up when the
+    `producer` and `avro` (the schema that values are written with, and its id) are looked up when the
     query starts: a cluster or a registry that is away holds up nobody else.
     """
 
@@ -59,13 +61,13 @@ class ToTopic:
     key_column: str | None
     compression: str
     registered: Registered | None = None
-    way: Way | None = None
+    producer: ProducerSettings | None = None
     avro: tuple[Record, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToSearch:
-    """Documents to an index. By default an id is made of the record's place."""
+    """Documents to an index. By default an id is made of the record's position."""
 
     url: str
     index: str
@@ -115,11 +117,23 @@ class Outlet:
 
 @dataclass(frozen=True, slots=True)
 class RoutePlan:
-    """A stream as its tasks work on it. `id` tells one plan from another within a process."""
+    """A stream as its tasks work on it. `id` tells one plan from another within a process.
+
+    `needs_time` says that one of the stream's outputs is a table, here or in another query: a
+    record without a timestamp is a bad one then, for all of the stream.
+    """
 
     id: str
     stream: str
     source: Source
-    hygiene: Hygiene
+    hygiene: HygieneRules
     quarantine: ToTopic | None
     outlets: tuple[Outlet, ...]
+    needs_time: bool
+
+
+def left_to_spark(outlet: Outlet) -> NotCompiled | None:
+    """Return why none of an output's expressions is compiled, where a setting is the reason."""
+    if outlet.by_spark is None:
+        return None
+    return NotCompiled(f"{outlet.by_spark} is set, which changes what expressions mean")

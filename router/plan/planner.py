@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import structlog
-
 from headrace.config.load import load_target
-from headrace.config.sinks import SearchSink, StreamSink, TableSink, TopicSink
+from headrace.config.stream.sinks import SearchSink, StreamSink, TableSink, TopicSink
+from headrace.contract import RAW_SCHEMA
 from headrace.errors import Terminal
-from headrace.expressions.check import check_projection
-from headrace.expressions.settings import other_meaning
-from headrace.kafka.bulk import LARGEST_BATCH_BYTES, Way, properties_of
+from headrace.expressions.compiled.compiler import NotCompiled, compile_expression
+from headrace.expressions.projection import check_projection
+from headrace.expressions.session_settings import other_meaning
+from headrace.kafka.bulk import producer_settings
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.quarantine import as_taken
-from headrace.records.raw import RAW_SCHEMA
-from headrace.registry.address import address_of
+from headrace.kafka.quarantine import quarantine_settings
 from headrace.registry.client import shared
 from headrace.schema.avro import parse_avro, to_avro
-from router.avro_output import output_schema
-from router.plan import Outlet, Registered, RoutePlan, Source, ToSearch, ToTable, ToTopic
+from headrace.schema.model import Field, Record
+from router.plan.model import (
+    Outlet,
+    Registered,
+    RoutePlan,
+    Source,
+    ToSearch,
+    ToTable,
+    ToTopic,
+    left_to_spark,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
     from pathlib import Path
 
-    from headrace.config.effective import Effective
-    from headrace.config.hygiene import Hygiene
-    from headrace.config.stream import Output
-    from headrace.config.workspace import Workspace
+    from headrace.config.common.kafka_parts import QuarantineTopic
+    from headrace.config.stream.effective import Effective
+    from headrace.config.stream.file import Output
+    from headrace.config.workspace.workspace import Workspace
     from headrace.registry.address import RegistryAddress
-    from headrace.schema.model import Record
-    from router.plan import Target
-
-log = structlog.get_logger(__name__)
+    from router.plan.model import Target
 
 
 class Planner:
@@ -55,9 +60,10 @@ class Planner:
             id=uuid.uuid4().hex,
             stream=config.name,
             source=source,
-            hygiene=config.hygiene,
-            quarantine=self._quarantine(config.hygiene),
+            hygiene=config.hygiene.as_rules(),
+            quarantine=self._quarantine(config.hygiene.quarantine),
             outlets=tuple(self._outlet(output, source.schema) for output in config.outputs),
+            needs_time=any(isinstance(output.sink, TableSink) for output in config.outputs),
         )
 
     def resolved(self, plan: RoutePlan, members: Collection[str]) -> RoutePlan:
@@ -69,12 +75,14 @@ class Planner:
         quarantine = plan.quarantine
         if quarantine is not None:
             taken = self.kafka(plan.source.cluster).settings(plan.source.topic)
-            quarantine = replace(quarantine, way=self._way(quarantine, as_taken(taken)))
+            kafka = self.kafka(quarantine.cluster)
+            settings = quarantine_settings(kafka, quarantine.topic, taken)
+            quarantine = replace(quarantine, producer=settings)
         return replace(
             plan,
             id=uuid.uuid4().hex,
             quarantine=quarantine,
-            outlets=tuple(self._with_way(one, plan.source.schema) for one in outlets),
+            outlets=tuple(self._with_producer(one, plan.source.schema) for one in outlets),
         )
 
     def kafka(self, cluster: str) -> KafkaCluster:
@@ -86,8 +94,8 @@ class Planner:
     def _source(self) -> Source:
         config = self._stream.config.source
         cluster = self._workspace.cluster(config.cluster)
-        place, subject = config.writers_registry, config.registry_subject
-        registry = None if place is None else address_of(place, self._cache_dir, subject)
+        writers, subject = config.writers_registry, config.registry_subject
+        registry = None if writers is None else writers.address(self._cache_dir, subject)
         return Source(
             cluster=cluster.name,
             topic=config.topic,
@@ -113,7 +121,7 @@ class Planner:
             case TopicSink() as sink:
                 registered = None
                 if sink.format == "avro" and sink.registry is not None:
-                    address = address_of(sink.registry, self._cache_dir, sink.subject)
+                    address = sink.registry.address(self._cache_dir, sink.subject)
                     known = self._stream.stream.sink_schemas.get(output.name)
                     registered = Registered(address, sink.subject, known)
                 return ToTopic(
@@ -132,34 +140,26 @@ class Planner:
         registered = None
         if source.format == "avro" and source.writers_registry is not None:
             subject = source.registry_subject or f"{source.topic}-value"
-            address = address_of(source.writers_registry, self._cache_dir, subject)
+            address = source.writers_registry.address(self._cache_dir, subject)
             registered = Registered(address, subject, other.schema)
         return ToTopic(source.cluster, source.topic, source.format, sink.key, "lz4", registered)
 
-    def _quarantine(self, hygiene: Hygiene) -> ToTopic | None:
-        place = hygiene.quarantine
+    def _quarantine(self, named: QuarantineTopic | None) -> ToTopic | None:
         # What only just fitted into the source may have been compressed as well as can be.
-        return None if place is None else ToTopic(place.cluster, place.topic, "raw", None, "zstd")
+        return None if named is None else ToTopic(named.cluster, named.topic, "raw", None, "zstd")
 
-    def _with_way(self, outlet: Outlet, schema: Record) -> Outlet:
+    def _with_producer(self, outlet: Outlet, schema: Record) -> Outlet:
         target = outlet.target
         if not isinstance(target, ToTopic):
             return outlet
         avro = None
         if target.registered is not None:
-            place = target.registered
-            written = place.known or output_schema(outlet, schema)
+            registered = target.registered
+            written = registered.known or output_schema(outlet, schema)
             text = json.dumps(to_avro(written))
-            avro = written, shared(place.address).register(place.subject, text)
-        return replace(outlet, target=replace(target, way=self._way(target), avro=avro))
-
-    def _way(self, target: ToTopic, settings: Mapping[str, str] | None = None) -> Way:
-        kafka = self.kafka(target.cluster)
-        if kafka.ensure_topic(target.topic, settings=settings):
-            log.info("created a topic", topic=target.topic, cluster=target.cluster)
-        batch_bytes = min(LARGEST_BATCH_BYTES, kafka.largest_batch_bytes(target.topic))
-        properties = self._workspace.cluster(target.cluster).client_properties()
-        return Way(properties_of(properties), target.compression, batch_bytes)
+            avro = written, shared(registered.address).register(registered.subject, text)
+        settings = producer_settings(self.kafka(target.cluster), target.topic, target.compression)
+        return replace(outlet, target=replace(target, producer=settings, avro=avro))
 
 
 def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record:
@@ -173,3 +173,23 @@ def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record
     if registry is None or subject is None:
         raise Terminal(f"stream {stream.config.name} has no schema")
     return parse_avro(shared(registry).latest(subject).text, f"subject {subject}")
+
+
+def output_schema(outlet: Outlet, schema: Record) -> Record:
+    """Return the schema; an expression whose type is known to Spark alone asks for a file."""
+    fields: list[Field] = []
+    for column in outlet.columns:
+        known = schema.field(column.expression)
+        if known is not None:
+            fields.append(Field(column.name, known.type, known.nullable, default=known.default))
+            continue
+        compiled = left_to_spark(outlet) or compile_expression(column.expression, schema)
+        if isinstance(compiled, NotCompiled):
+            raise Terminal(
+                f"output {outlet.name}: the Avro type of column {column.name} is not known"
+                f" before Spark evaluates it ({compiled.reason})",
+                "name a schema file: sink.schema",
+            )
+        fields.append(Field(column.name, compiled.type, compiled.nullable))
+    name = re.sub(r"\W", "_", outlet.name)
+    return Record(name if not name[:1].isdigit() else f"_{name}", tuple(fields))

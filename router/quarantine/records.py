@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from headrace import contract
-from router.given import GivenRecord, Place
+from headrace.errors import UsageError
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.message import GivenMessage, RecordPosition, position_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from headrace.config.common.kafka_parts import QuarantineTopic
+    from headrace.config.stream.effective import Effective
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.message import Message
     from headrace.records.rows import Headers
 
 HEADERS: Final = (
@@ -32,14 +39,14 @@ LONGEST_NUMBER: Final = 19
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A record of a quarantine. `place` is in there, `record` is the original."""
+class QuarantinedRecord:
+    """A record of a quarantine. `position` is in there, `record` is the original."""
 
-    place: Place
+    position: RecordPosition
     connector: str
     stage: str
     reason: str
-    record: GivenRecord
+    record: GivenMessage
 
     @property
     def size(self) -> int:
@@ -63,7 +70,7 @@ class Summary:
     foreign: int = 0
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, kept: Kept | None) -> None:
+    def add(self, kept: QuarantinedRecord | None) -> None:
         """Count a record; None is one that no quarantine wrote."""
         if kept is None:
             self.foreign += 1
@@ -76,24 +83,24 @@ class Summary:
         self.reasons[why] += 1
 
 
-def kept_of(message: Any) -> Kept | None:  # noqa: ANN401 - a message of Kafka's client
+def parse_quarantined(message: Message) -> QuarantinedRecord | None:
     """Return what a message of a quarantine holds; None where it does not say where it is from."""
-    told, rest = _split(message.headers() or [])
+    found, rest = _split(message.headers() or [])
     try:
-        origin = Place(
-            told[contract.QUARANTINE_TOPIC],
-            _number(told[contract.QUARANTINE_PARTITION]),
-            _number(told[contract.QUARANTINE_OFFSET]),
+        origin = RecordPosition(
+            found[contract.QUARANTINE_TOPIC],
+            _number(found[contract.QUARANTINE_PARTITION]),
+            _number(found[contract.QUARANTINE_OFFSET]),
         )
     except (KeyError, ValueError):
         return None
     _, timestamp_ms = message.timestamp()
-    record = GivenRecord(origin, timestamp_ms, message.value(), message.key(), tuple(rest))
-    return Kept(
-        Place(message.topic(), message.partition(), message.offset()),
-        told.get(contract.QUARANTINE_CONNECTOR, ""),
-        told.get(contract.QUARANTINE_STAGE, ""),
-        told.get(contract.QUARANTINE_EXCEPTION_MESSAGE, ""),
+    record = GivenMessage(origin, timestamp_ms, message.value(), message.key(), tuple(rest))
+    return QuarantinedRecord(
+        position_of(message),
+        found.get(contract.QUARANTINE_CONNECTOR, ""),
+        found.get(contract.QUARANTINE_STAGE, ""),
+        found.get(contract.QUARANTINE_EXCEPTION_MESSAGE, ""),
         record,
     )
 
@@ -105,17 +112,71 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _split(headers: Iterable[tuple[str, Any]]) -> tuple[dict[str, str], Headers]:
+def _split(headers: Iterable[tuple[str, str | bytes | None]]) -> tuple[dict[str, str], Headers]:
     """Part the last header of each of our names from the others.
 
     A record that was itself read from a quarantine has them twice: the earlier are its own.
     """
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     rest: list[tuple[str, bytes | None]] = []
     for name, value in reversed(list(headers)):
         own = value.encode() if isinstance(value, str) else value
-        if name in HEADERS and name not in told and own is not None:
-            told[name] = own.decode(errors="replace")
+        if name in HEADERS and name not in found and own is not None:
+            found[name] = own.decode(errors="replace")
         else:
             rest.append((name, own))
-    return told, rest[::-1]
+    return found, rest[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The summary of all of a stream's bad records, and the newest of them, newest first.
+
+    `others` counts records of other streams, and of whoever else writes to the topic.
+    """
+
+    stream: str
+    cluster: str
+    topic: str
+    summary: Summary
+    newest: Sequence[QuarantinedRecord]
+    others: int
+
+
+def listing(workspace: Workspace, stream: Effective, limit: int) -> Listing:
+    """Read a stream's quarantine from its beginning to where it ends now."""
+    topic_ = quarantine_of(stream)
+    name = stream.config.name
+    kafka = KafkaCluster(workspace.cluster(topic_.cluster))
+    summary, others = Summary(), Summary()
+
+    def own() -> Iterator[QuarantinedRecord]:
+        # A topic that is not there yet has no records.
+        if topic_.topic not in kafka.topics():
+            return
+        for message in kafka.records(topic_.topic):
+            kept = parse_quarantined(message)
+            if kept is None or kept.outputs(name) is None:
+                others.add(kept)
+                continue
+            summary.add(kept)
+            yield kept
+
+    newest = heapq.nlargest(limit, own(), key=_age)
+    count = others.records + others.foreign
+    return Listing(name, topic_.cluster, topic_.topic, summary, newest, count)
+
+
+def quarantine_of(stream: Effective) -> QuarantineTopic:
+    """Return where a stream's bad records go."""
+    topic_ = stream.config.quarantine
+    if topic_ is None:
+        raise UsageError(
+            f"stream {stream.config.name} does not quarantine rejected records",
+            "choose on_bad_record: quarantine",
+        )
+    return topic_
+
+
+def _age(kept: QuarantinedRecord) -> tuple[int, int, int]:
+    return kept.record.timestamp_ms, kept.position.partition, kept.position.offset

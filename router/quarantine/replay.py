@@ -7,35 +7,38 @@ in between sends it again, and loses nothing.
 
 from __future__ import annotations
 
+import contextlib
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from headrace.errors import UsageError
 from headrace.kafka.ranges import RangeReader
 from headrace.locks import hold
-from router.jobs import chosen
-from router.kept import kept_of
-from router.plan import QUARANTINE, ToTable
-from router.planning import Planner
-from router.quarantine_list import quarantine_of
-from router.replay_records import RecordReplay, Report, Tally
-from router.replayed import Replayed
-from router.state import stream_state
+from router.ledger.state import stream_state
+from router.plan.model import QUARANTINE, ToTable
+from router.plan.planner import Planner
+from router.quarantine.records import parse_quarantined, quarantine_of
+from router.quarantine.replay_records import RecordReplay, Replayed, ReplayReport, ReplayTally
+from router.run.jobs import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from headrace.config.effective import Effective
-    from headrace.config.workspace import Workspace
+    from headrace.config.stream.effective import Effective
+    from headrace.config.workspace.workspace import Workspace
     from headrace.kafka.cluster import KafkaCluster
     from headrace.signals import Drain
-    from router.kept import Kept
-    from router.outcomes import BySpark
-    from router.plan import RoutePlan
+    from router.explain.outcomes import BySpark
+    from router.plan.model import RoutePlan
+    from router.quarantine.records import QuarantinedRecord
 
-    Progress = Callable[[int, int], None]
+    ShowProgress = Callable[[int, int], None]
+    from collections.abc import Callable
 
 # So many records are evaluated, sent and noted together.
 MOST_RECORDS: Final = 10_000
@@ -51,24 +54,26 @@ class Request:
     dry_run: bool = False
 
 
-class Replay:
+class QuarantineReplay:
     """One replay of what a stream's quarantine holds now."""
 
     def __init__(self, workspace: Workspace, stream: Effective, request: Request) -> None:
         self._request = request
-        self._place = quarantine_of(stream)
-        self._properties = workspace.cluster(self._place.cluster).client_properties()
+        self._quarantine = quarantine_of(stream)
+        self._properties = workspace.cluster(self._quarantine.cluster).client_properties()
         self._planner = Planner(workspace, stream)
         self._plan = self._planner.plan()
         self._state = stream_state(workspace, stream.config.name).member(QUARANTINE)
-        self._names, self._tables = _parted(self._plan, chosen(stream, request.only), request)
+        self._names, self._tables = _without_tables(
+            self._plan, chosen(stream, request.only), request
+        )
 
-    def run(self, by_spark: BySpark, drain: Drain, progress: Progress) -> Report:
+    def run(self, by_spark: BySpark, drain: Drain, progress: ShowProgress) -> ReplayReport:
         """Replay; `progress` hears how many offsets of how many are done with."""
-        topic, stream = self._place.topic, self._plan.stream
-        tallies = {name: Tally() for name in self._names}
-        report = Report(stream, topic, self._request.dry_run, tallies, self._tables)
-        kafka = self._planner.kafka(self._place.cluster)
+        topic, stream = self._quarantine.topic, self._plan.stream
+        tallies = {name: ReplayTally() for name in self._names}
+        report = ReplayReport(stream, topic, self._request.dry_run, tallies, self._tables)
+        kafka = self._planner.kafka(self._quarantine.cluster)
         # A topic that is not there yet has no records.
         if not self._names or topic not in kafka.topics():
             return report
@@ -78,12 +83,14 @@ class Replay:
             self._replay(kafka.offsets(topic), records, report, drain, progress)
         return report
 
-    def _records(self, kafka: KafkaCluster, report: Report, by_spark: BySpark) -> RecordReplay:
+    def _records(
+        self, kafka: KafkaCluster, report: ReplayReport, by_spark: BySpark
+    ) -> RecordReplay:
         # No quarantine: what is refused stays where it is.
         plan = replace(self._plan, quarantine=None)
         if not self._request.dry_run:
             plan = self._planner.resolved(plan, self._names)
-        topic_id = kafka.topic_id(self._place.topic)
+        topic_id = kafka.topic_id(self._quarantine.topic)
         folder = self._state / "replayed"
         done = {name: Replayed(folder / f"{name}.json", topic_id) for name in self._names}
         return RecordReplay(plan, report, done, by_spark)
@@ -92,44 +99,45 @@ class Replay:
         self,
         spans: Mapping[int, range],
         records: RecordReplay,
-        report: Report,
+        report: ReplayReport,
         drain: Drain,
-        progress: Progress,
+        progress: ShowProgress,
     ) -> None:
         whole = sum(map(len, spans.values()))
-        reader = RangeReader(self._properties)
-        try:
-            for read, group in _groups(reader, self._place.topic, spans, report):
-                records.group(group)
+        with contextlib.closing(RangeReader(self._properties)) as reader:
+            for read, group in _groups(reader, self._quarantine.topic, spans, report):
+                records.replay(group)
                 progress(read, whole)
                 if drain.requested:
                     report.drained = True
                     return
-        finally:
-            reader.close()
 
 
-def _parted(plan: RoutePlan, names: Sequence[str], request: Request) -> tuple[list[str], list[str]]:
+def _without_tables(
+    plan: RoutePlan, names: Sequence[str], request: Request
+) -> tuple[list[str], list[str]]:
     """Part the outputs that can be replayed from tables, whose rows only their query writes."""
     of_tables = {one.name for one in plan.outlets if isinstance(one.target, ToTable)}
     tables = [name for name in names if name in of_tables]
-    advice = "send the mended records to the source topic, and every output gets them"
+    advice = "send the corrected records to the source topic, and every output gets them"
     if tables and request.only:
-        raise UsageError(f"output {tables[0]} is a table: nothing is replayed into it", advice)
+        raise UsageError(
+            f"output {tables[0]} is a table, and records cannot be replayed into a table", advice
+        )
     for name in tables:
-        log.warning("an output is left out: it is a table", output=name, advice=advice)
+        log.warning("an output is skipped because it is a table", output=name, advice=advice)
     return [name for name in names if name not in of_tables], tables
 
 
 def _groups(
-    reader: RangeReader, topic: str, spans: Mapping[int, range], report: Report
-) -> Iterator[tuple[int, list[Kept]]]:
+    reader: RangeReader, topic: str, spans: Mapping[int, range], report: ReplayReport
+) -> Iterator[tuple[int, list[QuarantinedRecord]]]:
     """Give the stream's own records, as many as are worked on together, and how many were read."""
-    group: list[Kept] = []
+    group: list[QuarantinedRecord] = []
     size = read = 0
     for _, messages in reader.chunks(topic, spans):
         for message in messages:
-            kept = kept_of(message)
+            kept = parse_quarantined(message)
             read += 1
             if kept is None or kept.outputs(report.stream) is None:
                 report.others += 1
@@ -141,3 +149,12 @@ def _groups(
                 group, size = [], 0
     if group:
         yield read, group
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[int, int], None]]:
+    """Give what shows how many records of how many are done with."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("replaying", total=None)
+        yield lambda read, whole: bar.update(task, completed=read, total=whole)

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import time
+import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from headrace.records.hygiene import Broken
-from router.kept import MOST_REASONS
-from router.outcomes import Decoder, DirectOutcomes, Failed, Filtered, Passed, lane_of
-from router.replay_sending import ReplaySending
+from headrace import state_files
+from headrace.errors import Terminal
+from headrace.kafka.offset_set import OffsetSet
+from headrace.records.hygiene.rules import Broken
+from router.explain.outcomes import Evaluator, Failed, Filtered, Passed
+from router.quarantine.records import MOST_REASONS
+from router.tasks.sending import Sending, sent_as
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from router.kept import Kept
-    from router.outcomes import BySpark, Outcome
-    from router.plan import RoutePlan
-    from router.replayed import Replayed
+    from router.explain.outcomes import BySpark
+    from router.plan.model import RoutePlan
+    from router.quarantine.records import QuarantinedRecord
+    from router.tasks.sending import Sent
 
 
 @dataclass(slots=True)
-class Tally:
+class ReplayTally:
     """What became of the bad records of one output; `already` were done with by a former replay."""
 
     replayed: int = 0
@@ -40,13 +44,13 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Report:
+class ReplayReport:
     """A replay: its outputs, what it left out, and whether it was asked to end early."""
 
     stream: str
     topic: str
     dry_run: bool
-    outputs: dict[str, Tally]
+    outputs: dict[str, ReplayTally]
     tables: Sequence[str] = ()
     others: int = 0
     other_topic: int = 0
@@ -59,52 +63,49 @@ class RecordReplay:
     def __init__(
         self,
         plan: RoutePlan,
-        report: Report,
+        report: ReplayReport,
         done: Mapping[str, Replayed],
         by_spark: BySpark,
     ) -> None:
         self._plan = plan
         self._report = report
         self._done = done
-        self._by_spark = by_spark
-        lanes = [lane_of(one, plan) for one in plan.outlets if one.name in done]
-        self._by_name = {one.outlet.name: one.outlet for one in lanes}
-        self._of_spark = [one.outlet for one in lanes if one.compiled is None]
-        compiled = [one.compiled for one in lanes if one.compiled is not None]
-        self._decode = Decoder(plan)
-        self._direct = DirectOutcomes(plan, compiled)
+        self._evaluate = Evaluator(plan, done.keys(), by_spark)
 
-    def group(self, group: Sequence[Kept]) -> None:
+    def replay(self, group: Sequence[QuarantinedRecord]) -> None:
         """Evaluate, send and note some records."""
         wanted = [(kept, names) for kept in group if (names := self._wanting(kept))]
-        good: list[tuple[str, Kept, Passed]] = []
-        settled: list[tuple[str, Kept]] = []
-        for name, kept, outcome in self._outcomes(wanted):
-            tally = self._report.outputs[name]
-            match outcome:
-                case Passed():
-                    good.append((name, kept, outcome))
-                    continue
-                case Filtered():
-                    tally.filtered += 1
-                case Failed() | Broken():
-                    if self._action(outcome) != "drop":
+        evaluated = self._evaluate([(kept.record, names) for kept, names in wanted])
+        good: list[tuple[str, QuarantinedRecord, Passed]] = []
+        settled: list[tuple[str, QuarantinedRecord]] = []
+        for (kept, names), one in zip(wanted, evaluated, strict=True):
+            for name in names:
+                outcome = one.broken or one.outcomes[name]
+                tally = self._report.outputs[name]
+                match outcome:
+                    case Passed():
+                        good.append((name, kept, outcome))
+                        continue
+                    case Filtered():
+                        tally.filtered += 1
+                    case Failed() | Broken() if self._action(outcome) == "drop":
+                        tally.dropped += 1
+                    case Failed() | Broken():
                         tally.bad(outcome.reason)
                         continue
-                    tally.dropped += 1
-            settled.append((name, kept))
+                settled.append((name, kept))
         self._settle(good, settled)
 
     def _settle(
-        self, good: Sequence[tuple[str, Kept, Passed]], settled: list[tuple[str, Kept]]
+        self,
+        good: Sequence[tuple[str, QuarantinedRecord, Passed]],
+        settled: list[tuple[str, QuarantinedRecord]],
     ) -> None:
         if self._report.dry_run:
             for name, _, _ in good:
                 self._report.outputs[name].replayed += 1
             return
-        refused = ReplaySending(self._plan, self._by_name).send(
-            [(name, one) for name, _, one in good]
-        )
+        refused = _send(self._plan, self._done, [(name, one) for name, _, one in good])
         for index, (name, kept, _) in enumerate(good):
             if index in refused:
                 self._report.outputs[name].bad(refused[index])
@@ -112,47 +113,110 @@ class RecordReplay:
                 self._report.outputs[name].replayed += 1
                 settled.append((name, kept))
         for name, kept in settled:
-            self._done[name].add(kept.place.partition, kept.place.offset)
+            self._done[name].add(kept.position.partition, kept.position.offset)
         for name in {name for name, _ in settled}:
             self._done[name].save()
 
-    def _wanting(self, kept: Kept) -> list[str]:
+    def _wanting(self, kept: QuarantinedRecord) -> list[str]:
         """Return the outputs that a record failed for, and that are not done with it."""
         if kept.record.topic() != self._plan.source.topic:
             self._report.other_topic += 1
             return []
         own = kept.outputs(self._report.stream)
         names = [name for name in self._done if own in {"", name}]
-        place = kept.place
-        open_ = [name for name in names if not self._done[name].has(place.partition, place.offset)]
+        at = kept.position
+        open_ = [name for name in names if not self._done[name].has(at.partition, at.offset)]
         for name in set(names) - set(open_):
             self._report.outputs[name].already += 1
         return open_
-
-    def _outcomes(
-        self, wanted: Sequence[tuple[Kept, Sequence[str]]]
-    ) -> Iterator[tuple[str, Kept, Outcome | Broken]]:
-        now_ms = time.time_ns() // 1_000_000
-        rows = [self._decode(kept.record, now_ms) for kept, _ in wanted]
-        for (kept, names), row in zip(wanted, rows, strict=True):
-            found = row if isinstance(row, Broken) else self._direct(kept.record, now_ms)
-            for name in names:
-                if isinstance(found, Broken):
-                    yield name, kept, found
-                elif name in found:
-                    yield name, kept, found[name]
-        for outlet in self._of_spark:
-            good = [
-                (kept, row)
-                for (kept, names), row in zip(wanted, rows, strict=True)
-                if outlet.name in names and not isinstance(row, Broken)
-            ]
-            records = [(kept.record, row) for kept, row in good]
-            outcomes = self._by_spark(self._plan, outlet, records) if records else []
-            for (kept, _), outcome in zip(good, outcomes, strict=True):
-                yield outlet.name, kept, outcome
 
     def _action(self, outcome: Failed | Broken) -> str:
         if isinstance(outcome, Broken):
             return outcome.action
         return self._plan.hygiene.on_bad_record
+
+
+def _send(
+    plan: RoutePlan, names: Iterable[str], records: Sequence[tuple[str, Passed]]
+) -> dict[int, str]:
+    """Send records to outputs; return which of them were refused, and why."""
+    sending = Sending(plan, names)
+    try:
+        return _acknowledged(sending, records)
+    except BaseException:
+        sending.give_up()
+        raise
+
+
+def _acknowledged(sending: Sending, records: Sequence[tuple[str, Passed]]) -> dict[int, str]:
+    def produce(index: int) -> str:
+        name, one = records[index]
+        topic = sending.outlets[name].sent_to
+        sending.producers[name].produce_patiently(topic, one.value, one.key, one.headers)
+        return topic
+
+    sent: dict[Sent, list[int]] = {}
+    for index, (_, one) in enumerate(records):
+        sent.setdefault(sent_as(produce(index), one.value, one.key), []).append(index)
+    sending.poll()
+    refused: dict[int, str] = {}
+    producers = set(sending.producers.values())
+    while rejected := [one for producer in producers for one in producer.flush()]:
+        again: list[int] = []
+        for no in rejected:
+            indices = sent[no.topic, no.value, no.key]
+            # Of records that are the same to the last byte it is all the same which.
+            index = indices.pop()
+            if no.is_innocent:
+                indices.insert(0, index)
+                again.append(index)
+            else:
+                refused[index] = no.reason
+        for index in again:
+            produce(index)
+    return refused
+
+
+class Replayed:
+    """What of a quarantine topic an output has been given, or rightly not been given."""
+
+    def __init__(self, path: Path, topic_id: str) -> None:
+        self._path = path
+        self._topic_id = topic_id
+        self._done: dict[int, OffsetSet] = {}
+        if path.exists():
+            self._load()
+
+    def has(self, partition: int, offset: int) -> bool:
+        """Whether a record is done with."""
+        return partition in self._done and offset in self._done[partition]
+
+    def add(self, partition: int, offset: int) -> None:
+        """Note that a record is done with; `save` makes it last."""
+        self._done.setdefault(partition, OffsetSet()).add(range(offset, offset + 1))
+
+    def save(self) -> None:
+        """Write it down; when this returns, no crash can take it back."""
+        done = {
+            str(number): [[run.start, run.stop] for run in offsets]
+            for number, offsets in sorted(self._done.items())
+        }
+        text = json.dumps({"topic_id": self._topic_id, "done": done})
+        state_files.write(self._path, text.encode())
+
+    def _load(self) -> None:
+        try:
+            whole: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+            runs = {
+                int(number): OffsetSet(*(range(*one) for one in spans))
+                for number, spans in whole["done"].items()
+            }
+            topic_id = whole["topic_id"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise Terminal(
+                f"{self._path} is damaged: it does not say what was replayed",
+                "remove it; then all records in the quarantine are replayed again",
+            ) from None
+        # A quarantine that was re-created holds other records under the same offsets.
+        if topic_id == self._topic_id:
+            self._done = runs

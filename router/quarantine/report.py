@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
+from headrace.records.decoding import NO_TIME_MS
 from headrace.times import format_time_us
+from router.explain.report import printable
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterator
 
-    from router.kept import Kept
-    from router.quarantine_list import Listing
-    from router.replay_records import Report, Tally
+    from router.quarantine.records import Listing, QuarantinedRecord
+    from router.quarantine.replay_records import ReplayReport, ReplayTally
 
 FIRST_BYTES: Final = 120
 MOST_REASONS_SHOWN: Final = 10
@@ -50,29 +51,21 @@ def list_text(listing: Listing) -> str:
     if rest:
         lines.append(f"  and {rest:,} other reasons; -o json has all of them")
     if listing.others:
-        lines.append(f"  {_records(listing.others)} of other streams or writers left out")
+        lines.append(f"  {_records(listing.others)} of other streams or writers skipped")
     if listing.newest:
         lines.append(f"the newest {len(listing.newest):,}:")
         lines += [line for kept in listing.newest for line in _kept_lines(kept)]
     return "\n".join(lines)
 
 
-def replay_json(report: Report) -> str:
+def replay_json(report: ReplayReport) -> str:
     """Return a replay as one JSON object."""
-    whole = {
-        "stream": report.stream,
-        "topic": report.topic,
-        "dry_run": report.dry_run,
-        "drained": report.drained,
-        "outputs": {name: _tally_fields(tally) for name, tally in report.outputs.items()},
-        "tables": list(report.tables),
-        "others": report.others,
-        "other_topic": report.other_topic,
-    }
+    outputs = {name: _tally_fields(tally) for name, tally in report.outputs.items()}
+    whole = asdict(report) | {"outputs": outputs}
     return json.dumps(whole, indent=2, ensure_ascii=False)
 
 
-def replay_text(report: Report) -> str:
+def replay_text(report: ReplayReport) -> str:
     """Return a replay for a person: a line an output, and why records are still bad."""
     lines = [f"stream {report.stream}, quarantine {report.topic}"]
     width = max(map(len, [*report.outputs, *report.tables]), default=0)
@@ -80,72 +73,57 @@ def replay_text(report: Report) -> str:
         lines.append(f"  {name:<{width}}  {_tally_text(tally, dry_run=report.dry_run)}")
         shown = tally.reasons.most_common(MOST_REASONS_SHOWN)
         lines += [f"  {'':<{width}}  {count:>9,}  {reason}" for reason, count in shown]
-    lines += [f"  {name:<{width}}  left out: it is a table" for name in report.tables]
+    lines += [f"  {name:<{width}}  skipped: it is a table" for name in report.tables]
     if report.others:
-        lines.append(f"  {_records(report.others)} of other streams or writers left out")
+        lines.append(f"  {_records(report.others)} of other streams or writers skipped")
     if report.other_topic:
         advice = "--region replays those of another deployment"
-        lines.append(f"  {_records(report.other_topic)} of another topic left out ({advice})")
+        lines.append(f"  {_records(report.other_topic)} of another topic skipped ({advice})")
     if report.dry_run:
-        lines.append("a dry run: nothing was sent, and nothing noted")
+        lines.append("dry run: nothing was sent or recorded")
     if report.drained:
-        lines.append("ended early, as asked: the same command goes on from here")
+        lines.append("stopped early; run the same command to continue")
     return "\n".join(lines)
 
 
-def _kept_lines(kept: Kept) -> Iterator[str]:
-    time = format_time_us(kept.record.timestamp_ms * 1000)
-    yield f"  {kept.record.place}  {time}  {kept.size:,} bytes  {kept.connector} {kept.stage}"
+def _kept_lines(kept: QuarantinedRecord) -> Iterator[str]:
+    at_ms = kept.record.timestamp_ms
+    time = "no timestamp" if at_ms == NO_TIME_MS else format_time_us(at_ms * 1000)
+    yield f"  {kept.record.position}  {time}  {kept.size:,} bytes  {kept.connector} {kept.stage}"
     yield f"    {kept.reason}"
     yield f"    {_first(kept)}"
 
 
-def _fields(kept: Kept) -> dict[str, object]:
-    place, origin = kept.place, kept.record.place
+def _fields(kept: QuarantinedRecord) -> dict[str, object]:
     value = kept.record.value()
+    first = None if value is None else base64.b64encode(value[:FIRST_BYTES]).decode()
     return {
-        "topic": origin.topic,
-        "partition": origin.partition,
-        "offset": origin.offset,
+        **asdict(kept.record.position),
         "timestamp_ms": kept.record.timestamp_ms,
         "connector": kept.connector,
         "stage": kept.stage,
         "reason": kept.reason,
         "size": kept.size,
         "first_bytes": _first(kept),
-        "first_bytes_base64": None
-        if value is None
-        else base64.b64encode(value[:FIRST_BYTES]).decode(),
-        "quarantine": {"partition": place.partition, "offset": place.offset},
+        "first_bytes_base64": first,
+        "quarantine": {"partition": kept.position.partition, "offset": kept.position.offset},
     }
 
 
-def _first(kept: Kept) -> str | None:
+def _first(kept: QuarantinedRecord) -> str | None:
     """Return the beginning of a value, as it may stand on a terminal."""
     value = kept.record.value()
     if value is None:
         return None
-    text = value[:FIRST_BYTES].decode(errors="backslashreplace")
-    shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
-    return f"{shown}…" if len(value) > FIRST_BYTES else shown
+    return printable(value[:FIRST_BYTES]) + ("…" if len(value) > FIRST_BYTES else "")
 
 
-def _tally_fields(tally: Tally) -> dict[str, object]:
-    return {
-        "replayed": tally.replayed,
-        "filtered": tally.filtered,
-        "dropped": tally.dropped,
-        "still_bad": tally.still_bad,
-        "already": tally.already,
-        "reasons": _reasons(tally.reasons),
-    }
+def _tally_fields(tally: ReplayTally) -> dict[str, object]:
+    reasons = tally.reasons.most_common()
+    return asdict(tally) | {"reasons": [{"reason": one, "count": count} for one, count in reasons]}
 
 
-def _reasons(reasons: Counter[str]) -> list[dict[str, object]]:
-    return [{"reason": reason, "count": count} for reason, count in reasons.most_common()]
-
-
-def _tally_text(tally: Tally, *, dry_run: bool) -> str:
+def _tally_text(tally: ReplayTally, *, dry_run: bool) -> str:
     words = {
         "would be replayed" if dry_run else "replayed": tally.replayed,
         "filtered": tally.filtered,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from router.plan import QUARANTINE
+from headrace.jvm.tasks import spread
+from router.plan.model import QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,10 +66,4 @@ def _behind(own: Mapping[int, int], lead: Mapping[int, int]) -> int:
 def shares(widths: Mapping[int, int], tasks: int) -> list[list[int]]:
     """Spread partitions over tasks, by how much of each is to be read; no task is empty."""
     wanted = [number for number, width in widths.items() if width > 0]
-    loads = [(0, index) for index in range(min(tasks, len(wanted)))]
-    parts: list[list[int]] = [[] for _ in loads]
-    for number in sorted(wanted, key=lambda one: (-widths[one], one)):
-        load, index = min(loads)
-        parts[index].append(number)
-        loads[loads.index((load, index))] = (load + widths[number], index)
-    return parts
+    return spread(sorted(wanted, key=lambda one: (-widths[one], one)), tasks, widths.__getitem__)

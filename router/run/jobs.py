@@ -7,34 +7,35 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from headrace.errors import UsageError
-from headrace.expressions.lane.compile import NotCompiled
-from headrace.kafka.groups import GroupPlace
-from headrace.locks import AlreadyHeld, hold
-from headrace.spark import SCHEDULER_JVM, cores
-from headrace.supervision import raise_failures, supervise
-from router.compile import compile_outlet
-from router.groups import grouped
-from router.ledger_file import LedgerFile
-from router.member import Member
-from router.plan import QUARANTINE, ToTable
-from router.planning import Planner
-from router.query import QuerySettings, RouterQuery
-from router.source import SourceTopic
-from router.state import stream_state
+from headrace.errors import Terminal, UsageError
+from headrace.expressions.compiled.compiler import NotCompiled
+from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
+from headrace.kafka.groups import GroupOffsets
+from headrace.kafka.source_topic import SourceTopic
+from headrace.locks import AlreadyRunning, hold
+from headrace.queries.supervision import raise_failures, supervise
+from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
+from router.ledger.file import LedgerFile
+from router.ledger.state import stream_state
+from router.plan.model import QUARANTINE, ToTable
+from router.plan.planner import Planner
+from router.run.groups import grouped
+from router.run.member import Member
+from router.run.query import QuerySettings, RouterQuery
+from router.tasks.compile import compile_outlet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.effective import Effective
-    from headrace.config.workspace import Workspace
+    from headrace.config.stream.effective import Effective
+    from headrace.config.workspace.workspace import Workspace
     from headrace.signals import Drain
-    from router.groups import Group
-    from router.ledger import Counts
-    from router.plan import Outlet, RoutePlan
-    from router.query import Lane
+    from router.ledger.entries import Counts
+    from router.plan.model import Outlet, RoutePlan
+    from router.run.groups import Group
+    from router.run.query import RunWork
 
 # Tasks at a time: one output's, waiting for its cluster, shall not keep the others' from running.
 MOST_TASKS: Final = 32
@@ -70,12 +71,14 @@ class StreamRouter:
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Mapping[str, Counts]:
         """Run until everything there is now is routed, or until asked to drain."""
         plan = self._planned()
+        if not all(is_alone(outlet, plan) for outlet in plan.outlets):
+            require_same_meaning(spark, self._stream.spark_conf)
         with ExitStack() as locks:
             names = self._held(plan, locks)
             members = {name: self._member(plan, name) for name in names}
             source = self._source_topic(plan)
             for member in members.values():
-                # Who is new has its place before queries are shared out by places.
+                # Who is new has its position before queries are shared out by positions.
                 if member.ledger.header is None:
                     member.begin(source)
             queries = [self._query(plan, group, members) for group in self._groups(plan, members)]
@@ -103,17 +106,17 @@ class StreamRouter:
         try:
             what = f"the quarantine of stream {stream}"
             locks.enter_context(hold(self._state.lock(QUARANTINE), what, "stop that router first"))
-        except AlreadyHeld:
-            log.info("another router of this stream keeps its quarantine")
+        except AlreadyRunning:
+            log.info("another router of this stream writes its quarantine")
             return list(self._only)
         return [*self._only, QUARANTINE]
 
     def _groups(self, plan: RoutePlan, members: Mapping[str, Member]) -> list[Group]:
         alone = [outlet.name for outlet in plan.outlets if is_alone(outlet, plan)]
         direct = [name for name in members if name not in alone]
-        places = {name: member.places for name, member in members.items()}
+        positions = {name: member.positions for name, member in members.items()}
         mine = [name for name in alone if name in members]
-        return grouped(direct, mine, self._stream.config.isolation, places)
+        return grouped(direct, mine, self._stream.config.isolation, positions)
 
     def _query(self, plan: RoutePlan, group: Group, members: Mapping[str, Member]) -> RouterQuery:
         settings = QuerySettings(
@@ -129,15 +132,15 @@ class StreamRouter:
         outlet = next((one for one in plan.outlets if one.name == group.name), None)
         if outlet is None or not is_alone(outlet, plan):
             return RouterQuery(settings, mine, checkpoint)
-        return RouterQuery(settings, mine, checkpoint, self._spark_lane(plan, outlet))
+        return RouterQuery(settings, mine, checkpoint, self._run_by_spark(plan, outlet))
 
-    def _spark_lane(self, plan: RoutePlan, outlet: Outlet) -> Lane:
+    def _run_by_spark(self, plan: RoutePlan, outlet: Outlet) -> RunWork:
         if isinstance(outlet.target, ToTable):
-            from router.table_lane import TableLane  # noqa: PLC0415 - few streams need it
+            from router.tasks.table_output import TableOutput  # noqa: PLC0415 - few streams need it
 
             writer = f"{plan.stream}.{outlet.name}"
-            return TableLane(self._workspace, outlet.target.sink, writer, plan.source.topic)
-        from router.spark_lane import route_by_spark  # noqa: PLC0415 - as above
+            return TableOutput(self._workspace, outlet.target.sink, writer, plan.source.topic)
+        from router.tasks.spark_output import route_by_spark  # noqa: PLC0415 - as above
 
         return route_by_spark
 
@@ -158,7 +161,7 @@ class StreamRouter:
             plan.source,
             begins.get(name) or config.source.starting_offsets,
             LedgerFile(self._state.ledger(name)),
-            GroupPlace(cluster, f"headrace.{config.name}.{name}"),
+            GroupOffsets(cluster, f"headrace.{config.name}.{name}"),
         )
 
     def _queries(self) -> int:
@@ -174,6 +177,27 @@ class StreamRouter:
 def is_alone(outlet: Outlet, plan: RoutePlan) -> bool:
     """Whether Spark has to evaluate an output, in a query of its own."""
     return isinstance(compile_outlet(outlet, plan.source.schema), NotCompiled)
+
+
+def require_same_meaning(spark: SparkSession, known: Mapping[str, str]) -> None:
+    """Refuse a session that gives expressions a meaning of which the workspace's files say nothing.
+
+    Spark has settings from spark-defaults.conf and from the environment, too, and what is compiled
+    would not follow them.
+    """
+    if other_meaning(known) is not None:
+        return
+    conf = {**{name: str(spark.conf.get(name)) for name in ALWAYS_SET}, **spark.conf.getAll}
+    if conf.get(EXTENSIONS_KEY) == EXTENSIONS:
+        del conf[EXTENSIONS_KEY]
+    name = other_meaning(conf)
+    if name is not None:
+        raise Terminal(
+            f"{name} is {conf[name]} in Spark's session, which changes what expressions mean, but "
+            "headrace.yaml does not set it",
+            "set it under spark.conf there, or remove it from spark-defaults.conf and the "
+            "environment",
+        )
 
 
 def chosen(stream: Effective, only: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""An output, or the quarantine, as a query carries it: its ledger, its place, its lag."""
+"""An output, or the quarantine, as a query carries it: its ledger, its position, its lag."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Literal
 import structlog
 
 from headrace.errors import Terminal, Transient
-from headrace.kafka.truncation import Reached
-from router.ledger import Counts, Entry, Stretch
-from router.ledger_file import Header
-from router.source import TopicMadeAnew
+from headrace.kafka.leaders import Reached
+from headrace.kafka.source_topic import Reader, TopicRecreated
+from router.ledger.entries import BEGINNING, Counts, LedgerEntry, LedgerStretch
+from router.ledger.file import Header
 
 if TYPE_CHECKING:
-    from headrace.kafka.groups import GroupPlace
-    from router.ledger_file import LedgerFile
-    from router.plan import Source
-    from router.source import SourceTopic
+    from headrace.kafka.groups import GroupOffsets
+    from headrace.kafka.source_topic import SourceTopic
+    from router.ledger.file import LedgerFile
+    from router.plan.model import Source
 
-# The batch of the first entry, which says where a member began.
-BEGINNING = -1
 log = structlog.get_logger(__name__)
 
 
@@ -34,63 +32,69 @@ class Member:
     source: Source
     starting_offsets: Literal["earliest", "latest"]
     ledger: LedgerFile
-    group: GroupPlace
+    group: GroupOffsets
     counts: Counts = field(default_factory=Counts)
 
     @property
-    def places(self) -> dict[int, int]:
+    def positions(self) -> dict[int, int]:
         """The next offset of each partition that it knows."""
         return self.ledger.positions
+
+    @property
+    def reader(self) -> Reader:
+        """It as a reader of its topic."""
+        return Reader(
+            f"output {self.name}",
+            "to route the topic as it is now, move the output's folder out of the state_dir: the "
+            "output begins again at starting_offsets, and the moved ledger stays readable",
+            "to continue after the gap, and keep it in the ledger: source.on_data_loss: skip",
+        )
 
     @property
     def reached(self) -> dict[int, Reached]:
         """The next offset of each partition, and a leader's epoch that is known to have had it."""
         epochs = self.ledger.epochs
-        return {number: Reached(at, epochs[number]) for number, at in self.places.items()}
+        return {number: Reached(at, epochs[number]) for number, at in self.positions.items()}
 
     def begin(self, source: SourceTopic) -> None:
-        """Make sure of its place: where it was, or for a new one where its stream says."""
+        """Make sure of its position: where it was, or for a new one where its stream says."""
         if self.ledger.header is not None:
             self.require_same(source.identity())
             return
         topic = self.source.topic
         header = Header(self.stream, self.name, self.source.cluster, topic, source.identity())
         ends = source.kafka.ends(topic)
-        at = {
-            number: span.start if self.starting_offsets == "earliest" else span.stop
-            for number, span in ends.spans.items()
-        }
         stretches = {
-            number: Stretch(place, place, Counts(), epoch=ends.epoch(number, place))
-            for number, place in at.items()
+            number: LedgerStretch(at, at, Counts(), epoch=ends.epoch(number, at))
+            for number, at in ends.starting_offsets(self.starting_offsets).items()
         }
-        self.ledger.begin(header, Entry(BEGINNING, now_text(), stretches))
+        self.ledger.begin(header, LedgerEntry(BEGINNING, now_text(), stretches))
         log.info("an output begins", output=self.name, at=self.starting_offsets)
 
     def require_same(self, topic_id: str) -> None:
-        """Refuse a topic that is not the one that its place is in."""
+        """Refuse a topic that is not the one that its position is in."""
         header = self.ledger.header
         if header is None:
             return
         if header.topic != self.source.topic:
             raise Terminal(
-                f"output {self.name} has its place in topic {header.topic},"
-                f" and the stream now reads {self.source.topic}",
-                "give the output another name, and it begins anew there; or move the folder"
-                f" {self.ledger.path.parent} away",
+                f"output {self.name} has its position in topic {header.topic}, but the stream now "
+                f"reads {self.source.topic}",
+                "give the output another name, and it begins in the new topic; or move the folder "
+                f"{self.ledger.path.parent} away",
             )
         if header.topic_id != topic_id:
-            raise TopicMadeAnew(header.topic, self.name)
+            raise TopicRecreated(self.reader, header.topic)
 
-    def record(self, entry: Entry) -> None:
+    def record(self, entry: LedgerEntry) -> None:
         """Keep a batch; its records are done with from here on."""
         self.ledger.append(entry)
         self.counts += entry.counts
         try:
-            self.group.commit(self.source.topic, self.places)
+            self.group.commit(self.source.topic, self.positions)
         except Transient as problem:
             # Only what others see of our lag: the next batch commits it as well.
-            log.warning("the lag is not shown", output=self.name, reason=problem.message)
+            log.warning("the lag could not be read", output=self.name, reason=problem.message)
 
 
 def now_text() -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import structlog
 
-from headrace.checkpoint import batch_ends
 from headrace.errors import HeadraceError, Transient
-from headrace.kafka.spark import read_topics
-from headrace.spark_tasks import run_tasks
-from headrace.streaming import Job
-from router.checkpoint import fit
-from router.groups import shares
-from router.ledger import Counts, Entry, Stretch, checked
-from router.member import now_text
-from router.task import Done, Work, work
+from headrace.jvm.tasks import run_tasks
+from headrace.kafka.settings import topic_stream
+from headrace.kafka.source_topic import require_not_shorter
+from headrace.queries.checkpoint import batch_ends, fit
+from headrace.queries.streaming import Job
+from router.ledger.entries import Counts, LedgerEntry, LedgerStretch, checked
+from router.run.groups import shares
+from router.run.member import now_text
+from router.tasks.task import Done, RoutingWork, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,15 +25,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.config.workspace import Cluster
-    from router.member import Member
-    from router.plan import RoutePlan
-    from router.planning import Planner
-    from router.source import SourceTopic
+    from headrace.config.workspace.workspace import Cluster
+    from headrace.kafka.source_topic import SourceTopic
+    from router.plan.model import RoutePlan
+    from router.plan.planner import Planner
+    from router.run.member import Member
 
-    Lane: TypeAlias = Callable[[SparkSession, Sequence[Work]], list[Done]]
+    RunWork: TypeAlias = Callable[[SparkSession, Sequence[RoutingWork]], list[Done]]
 
-# A batch takes seconds at most: so long a drain lasts, and so much is done again after a crash.
+# A batch takes seconds at most: so long a drain lasts, and so much is repeated after a crash.
 MOST_PER_BATCH: Final = 1_000_000
 # Spark's number for a partition's first record.
 EARLIEST: Final = -2
@@ -53,59 +52,51 @@ class QuerySettings:
     trigger: timedelta | None
 
 
-def direct_lane(spark: SparkSession, works: Sequence[Work]) -> list[Done]:
+def run_in_tasks(spark: SparkSession, works: Sequence[RoutingWork]) -> list[Done]:
     """Let each piece of work be a Spark task from its first fetch to its last acknowledgement."""
     return run_tasks(spark, work, works)
 
 
 class RouterQuery:
-    """The members of one group, from their places in the topic on."""
+    """The members of one group, from their positions in the topic on."""
 
     def __init__(
         self,
         settings: QuerySettings,
         members: Sequence[Member],
         checkpoint: Path,
-        lane: Lane = direct_lane,
+        run: RunWork = run_in_tasks,
     ) -> None:
         self.name = checkpoint.parent.name
         self._settings = settings
         self._members = {member.name: member for member in members}
         self._checkpoint = checkpoint
-        self._lane = lane
+        self._run = run
 
     def job(self, spark: SparkSession) -> Job:
-        """Return the query, to be started from where its members are; also anew after a failure."""
+        """Return the query, to be started from where its members are; and again after a failure."""
         settings = self._settings
         topic = settings.plan.source.topic
         plan = settings.planner.resolved(settings.plan, self._members)
         for member in self._members.values():
             member.begin(settings.source)
-        places = self._first_places()
-        fit(self._checkpoint, topic, places)
-        rows = read_topics(
-            spark,
-            settings.cluster,
-            [topic],
-            json.dumps({topic: {str(number): at for number, at in sorted(places.items())}}),
-            maxOffsetsPerTrigger=str(MOST_PER_BATCH),
-            # Gaps are found before each batch, and told exactly.
-            failOnDataLoss="false",
-        )
+        positions = self._first_positions()
+        fit(self._checkpoint, topic, positions)
+        rows = topic_stream(spark, settings.cluster, topic, positions, MOST_PER_BATCH)
 
         def handle(batch: DataFrame, batch_id: int) -> None:
             self._route(batch.sparkSession, plan, batch_id)
 
         return Job(self.name, rows, handle, self._checkpoint, settings.trigger)
 
-    def _first_places(self) -> dict[int, int]:
-        places: dict[int, int] = {}
+    def _first_positions(self) -> dict[int, int]:
+        positions: dict[int, int] = {}
         for member in self._members.values():
-            for number, at in member.places.items():
-                places[number] = min(places.get(number, at), at)
+            for number, at in member.positions.items():
+                positions[number] = min(positions.get(number, at), at)
         known = self._settings.source.partitions()
         # Spark wants to hear of every partition; one that is new begins at its first record.
-        return {number: places.get(number, EARLIEST) for number in known | places.keys()}
+        return {number: positions.get(number, EARLIEST) for number in known | positions.keys()}
 
     def _route(self, spark: SparkSession, plan: RoutePlan, batch_id: int) -> None:
         source = self._settings.source
@@ -122,8 +113,13 @@ class RouterQuery:
             reached = member.reached
             # A partition that it does not know was made after it began: nothing of it was read.
             begin = {number: reached[number].offset if number in reached else 0 for number in ends}
-            lost[name] = source.lost(name, begin, ends, held.spans)
-            replaced[name] = source.replaced(name, reached, held)
+            if any(ends[number] < at for number, at in begin.items()):
+                # A batch may also end before an output that is ahead of the others.
+                require_not_shorter(member.reader, source.topic, begin, held.spans)
+            gone = source.lost(member.reader, begin, held.spans, ends)
+            lost[name] = {number: len(gap) for number, gap in gone.items()}
+            others = source.replaced(member.reader, reached, held)
+            replaced[name] = {number: len(span) for number, span in others.items()}
             starts[name] = {
                 number: at + lost[name].get(number, 0)
                 for number, at in begin.items()
@@ -132,7 +128,7 @@ class RouterQuery:
         done = self._work(spark, plan, starts, ends)
         for name, member in self._members.items():
             stretches = {
-                number: Stretch(
+                number: LedgerStretch(
                     at - lost[name].get(number, 0),
                     ends[number],
                     done.get(name, {}).get(number, Counts()),
@@ -143,7 +139,7 @@ class RouterQuery:
                 for number, at in starts[name].items()
             }
             if stretches:
-                entry = Entry(batch_id, now_text(), stretches)
+                entry = LedgerEntry(batch_id, now_text(), stretches)
                 member.record(checked(entry))
                 log.info("batch routed", output=name, batch=batch_id, **shown(entry.counts))
 
@@ -160,7 +156,7 @@ class RouterQuery:
             for number, end in ends.items()
         }
         works = [
-            Work(
+            RoutingWork(
                 plan,
                 {number: ends[number] for number in part},
                 {
@@ -173,7 +169,7 @@ class RouterQuery:
         if not works:
             return {}
         try:
-            results = self._lane(spark, works)
+            results = self._run(spark, works)
         except Exception as problem:
             raise _failed_task(problem) from problem
         merged: dict[str, dict[int, Counts]] = {}
@@ -202,5 +198,5 @@ def _failed_task(problem: Exception) -> HeadraceError:
         return problem
     all_lines = [line.strip() for line in str(problem).splitlines()]
     lines = [line for line in all_lines if line and not line.startswith("at ")]
-    told = [line for line in lines if "Error" in line or "Exception" in line] or lines
-    return Transient(f"a task failed: {told[-1] if told else problem!r}", "see Spark's log")
+    causes = [line for line in lines if "Error" in line or "Exception" in line] or lines
+    return Transient(f"a task failed: {causes[-1] if causes else problem!r}", "see Spark's log")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from router.plan import QUARANTINE
-from router.query import shown
+from router.plan.model import QUARANTINE
+from router.run.query import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from router.ledger import Counts
+    from router.ledger.entries import Counts
 
 
 def as_json(stream: str, counts: Mapping[str, Counts]) -> str:
@@ -28,21 +29,17 @@ def as_text(stream: str, counts: Mapping[str, Counts]) -> str:
     width = max(len(name) for name in counts)
     lines = [f"stream {stream}"]
     for name, count in counts.items():
-        told = (
+        shown_counts = (
             f"records {count.quarantined:,}"
             if name == QUARANTINE
             else ", ".join(f"{what} {value:,}" for what, value in shown(count).items())
         )
-        lines.append(f"  {name:<{width}}  {told}")
+        lines.append(f"  {name:<{width}}  {shown_counts}")
     return "\n".join(lines)
 
 
 def _fields(counts: Counts) -> dict[str, object]:
-    return {
-        "read": counts.read,
-        "written": counts.written,
-        "filtered": counts.filtered,
+    return asdict(counts) | {
         "dropped": sum(counts.dropped.values()),
         "dropped_by": dict(counts.dropped),
-        "quarantined": counts.quarantined,
     }

@@ -7,38 +7,39 @@ those that do something.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.contract import ORIGIN, REGION_HEADER
-from headrace.expressions.lane.compile import (
+from headrace.expressions.compiled.compiler import (
     Compiled,
     NotCompiled,
     compile_expression,
     compile_filter,
 )
-from headrace.records.avro_writer import AvroWriter
+from headrace.expressions.compiled.runtime.numbers import LARGEST_LONG
+from headrace.records.avro.writer import AvroWriter
 from headrace.records.codegen import function
 from headrace.records.decoding import decoding, region_of
-from headrace.records.json_writer import JsonWriter
+from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import row_class
 from headrace.schema.model import Field, Primitive, Record
-from router.plan import ToTable, ToTopic
+from router.plan.model import ToTable, ToTopic, left_to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from headrace.kafka.message import Message
+    from headrace.records.decoding import Decoding
     from headrace.records.rows import HeadersToSend
-    from router.plan import Outlet, RoutePlan
+    from router.plan.model import Outlet, RoutePlan
 
-# A message of the client, whose package only headrace.kafka imports.
-Message: TypeAlias = Any
 Route: TypeAlias = "Callable[..., tuple[int, ...]]"
 
 ALWAYS: Final = Compiled(
     "True", Primitive.BOOLEAN, nullable=False, constants={}, metadata=frozenset()
 )
 _METADATA: Final = {
-    "kafka_ingestion_ts": "m_kafka_ingestion_ts = m.timestamp()[1] * 1000",
+    "kafka_ingestion_ts": "m_kafka_ingestion_ts = ingestion_us(m)",
     "topic": "m_topic = TOPIC",
     "partition": "m_partition = number",
     "offset": "m_offset = m.offset()",
@@ -67,8 +68,9 @@ def compile_outlet(outlet: Outlet, schema: Record) -> CompiledOutlet | NotCompil
     """Return an output's expressions compiled, or which of them cannot be, and why."""
     if isinstance(outlet.target, ToTable):
         return NotCompiled("Spark writes its table")
-    if outlet.by_spark is not None:
-        return NotCompiled(f"{outlet.by_spark} is set, which changes what expressions mean")
+    left = left_to_spark(outlet)
+    if left is not None:
+        return left
     passes = ALWAYS if outlet.filter is None else compile_filter(outlet.filter, schema)
     if isinstance(passes, NotCompiled):
         return NotCompiled(f"filter: {passes.reason}")
@@ -82,7 +84,7 @@ def compile_outlet(outlet: Outlet, schema: Record) -> CompiledOutlet | NotCompil
     if isinstance(key, NotCompiled):
         return NotCompiled(f"key: {key.reason}")
     if _is_raw(outlet) and columns[0].type not in _TEXT:
-        return NotCompiled("raw bytes of a column that is no text and no bytes")
+        return NotCompiled("raw bytes of a column that is neither text nor bytes")
     fields = tuple(
         Field(column.name, compiled.type, compiled.nullable)
         for column, compiled in zip(outlet.columns, columns, strict=True)
@@ -98,7 +100,7 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
     waits. `bad` gets (message, Broken), `failed` gets (which output, message, exception). It
     returns how many records each output was given.
     """
-    decoder = decoding(plan.source.format, plan.source.schema, plan.hygiene, plan.source.registry)
+    decoder = decoder_of(plan)
     encodings = _Encodings()
     each = [_steps(index, one, encodings) for index, one in enumerate(outlets)]
     numbers = range(len(outlets))
@@ -118,6 +120,7 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
         "TOPIC": plan.source.topic,
         "REGION": plan.source.region,
         "region_of": region_of,
+        "ingestion_us": ingestion_us,
         "headers_of": headers_of(plan.source.region),
         **decoder.names,
         **encodings.names,
@@ -130,19 +133,33 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
     return function("route", arguments, body, names)
 
 
+def decoder_of(plan: RoutePlan) -> Decoding:
+    """Return how the records of a stream are decoded and checked, whoever evaluates its outputs."""
+    source = plan.source
+    return decoding(
+        source.format, source.schema, plan.hygiene, source.registry, needs_time=plan.needs_time
+    )
+
+
+def ingestion_us(message: Message) -> int:
+    """Return a record's timestamp in microseconds; one that Spark's type cannot hold is its end."""
+    at_us: int = message.timestamp()[1] * 1000
+    return max(-LARGEST_LONG - 1, min(at_us, LARGEST_LONG))
+
+
 def headers_of(region: str | None) -> Callable[[Message, str], HeadersToSend]:
     """Return what gives a record's headers as they go on: its own, the region's, its origin."""
 
     def headers(message: Message, origin: str) -> HeadersToSend:
-        place = (ORIGIN, f"{origin}{message.offset()}/{message.timestamp()[1]}")
+        origin_header = (ORIGIN, f"{origin}{message.offset()}/{message.timestamp()[1]}")
         own = message.headers()
         if own is None and region is None:
-            return [place]
+            return [origin_header]
         more: list[tuple[str, str | bytes | None]] = list(own or ())
         # Behind the hop the cluster's own region would be another.
         if region is not None and all(name != REGION_HEADER for name, _ in more):
             more.append((REGION_HEADER, region))
-        more.append(place)
+        more.append(origin_header)
         return more
 
     return headers

@@ -1,6 +1,6 @@
 """Documents to a search index, by the bulk requests of Elasticsearch and OpenSearch.
 
-A document's id is the record's key or its place in its topic: sent twice, it is there once.
+A document's id is the record's key or its position in its topic: sent twice, it is there once.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import msgspec
-import stamina
 
 from headrace.contract import ORIGIN
 from headrace.errors import Terminal, Transient
-from headrace.kafka.bulk import Refused
-from router.search_node import SearchNode
+from headrace.kafka.bulk import RefusedRecord
+from headrace.retries import retry
+from router.tasks.search_node import SearchNode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.records.rows import HeadersToSend
-    from router.plan import ToSearch
-    from router.search_node import Answer
+    from router.plan.model import ToSearch
+    from router.tasks.search_node import Answer
 
 LARGEST_REQUEST_BYTES: Final = 10 * 2**20
 TRIES: Final = 8
-ALL_TRIES_LIMIT_S: Final = 60.0
+FIRST_WAIT_S: Final = 0.2
 # The node refuses the document itself: the next try would end alike. All else that it says no to
 # (a full disk, an index that is closed) is not the record's fault.
 _REFUSED: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SearchDocument:
     """One document as it is sent, and the record that it is of."""
 
     lines: bytes
@@ -70,7 +70,7 @@ class _Bulk(msgspec.Struct):
 
 
 class _Busy(Exception):
-    """A node that takes no more for the moment."""
+    """A node that cannot accept more documents at the moment."""
 
 
 class SearchProducer:
@@ -80,9 +80,9 @@ class SearchProducer:
         self._target = target
         self._node = SearchNode(target.url)
         self._path = f"/{quote(target.index, safe='')}/_bulk"
-        self._waiting: list[Document] = []
+        self._waiting: list[SearchDocument] = []
         self._waiting_bytes = 0
-        self._refused: list[Refused] = []
+        self._refused: list[RefusedRecord] = []
 
     def produce(
         self, _index: str, value: bytes | None, key: bytes | str | None, *, headers: HeadersToSend
@@ -92,7 +92,7 @@ class SearchProducer:
         lines = b"%s\n%s\n" % (action, value or b"{}")
         if self._waiting and self._waiting_bytes + len(lines) > LARGEST_REQUEST_BYTES:
             self._send_waiting()
-        self._waiting.append(Document(lines, value, key, headers))
+        self._waiting.append(SearchDocument(lines, value, key, headers))
         self._waiting_bytes += len(lines)
         if len(self._waiting) >= self._target.batch_rows:
             self._send_waiting()
@@ -110,7 +110,7 @@ class SearchProducer:
     def raise_failure(self) -> None:
         """Nothing fails in the background: `produce` and `flush` raise."""
 
-    def flush(self) -> list[Refused]:
+    def flush(self) -> list[RefusedRecord]:
         """Send what is left; return the documents that the index will not take."""
         self._send_waiting()
         self._node.close()
@@ -127,7 +127,7 @@ class SearchProducer:
             self._node.close()
             raise
 
-    def _send(self, documents: Sequence[Document]) -> None:
+    def _send(self, documents: Sequence[SearchDocument]) -> None:
         """Send documents until each is taken or refused; those it had no room for, again."""
         left = list(documents)
 
@@ -136,26 +136,16 @@ class SearchProducer:
             if left:
                 raise _Busy
 
-        tries = stamina.retry_context(
-            on=_Busy,
-            attempts=TRIES,
-            timeout=ALL_TRIES_LIMIT_S,
-            wait_initial=0.2,
-            wait_max=10.0,
-            wait_jitter=1.0,
-        )
         try:
-            for attempt in tries:
-                with attempt:
-                    try_once()
+            retry(try_once, _Busy, TRIES, FIRST_WAIT_S)
         except _Busy:
             raise Transient(
-                f"index {self._target.index} takes no more: {len(left)} documents were put off"
-                f" {TRIES} times (HTTP 429)",
-                "give the search cluster room, or lower batch_rows",
+                f"index {self._target.index} rejected {len(left)} documents {TRIES} times (HTTP "
+                "429)",
+                "give the search cluster more capacity, or lower batch_rows",
             ) from None
 
-    def _try(self, documents: list[Document]) -> list[Document]:
+    def _try(self, documents: list[SearchDocument]) -> list[SearchDocument]:
         """Send one request; return what is to be sent again."""
         answer = self._node.post(self._path, b"".join(one.lines for one in documents))
         match answer.status:
@@ -173,10 +163,10 @@ class SearchProducer:
                 return []
         raise self._node.refusal(answer)
 
-    def _sorted_out(self, documents: list[Document], bulk: _Bulk) -> list[Document]:
+    def _sorted_out(self, documents: list[SearchDocument], bulk: _Bulk) -> list[SearchDocument]:
         if not bulk.errors:
             return []
-        again: list[Document] = []
+        again: list[SearchDocument] = []
         for document, item in zip(documents, bulk.items, strict=True):
             status, reason = item.index.status, _reason(item.index)
             if status < HTTPStatus.BAD_REQUEST:
@@ -186,13 +176,14 @@ class SearchProducer:
             elif status in _REFUSED:
                 self._refuse(document, reason)
             else:
-                raise Transient(f"index {self._target.index} takes no document: {reason}")
+                raise Transient(f"index {self._target.index} rejects all documents: {reason}")
         return again
 
-    def _refuse(self, document: Document, reason: str) -> None:
+    def _refuse(self, document: SearchDocument, reason: str) -> None:
         key = document.key.encode() if isinstance(document.key, str) else document.key
-        refused = Refused(self._target.index, reason, document.headers, document.value, key)
-        self._refused.append(refused)
+        self._refused.append(
+            RefusedRecord(self._target.index, reason, document.headers, document.value, key)
+        )
 
 
 def document_id(target: ToSearch, key: bytes | str | None, headers: HeadersToSend) -> str:
@@ -203,7 +194,7 @@ def document_id(target: ToSearch, key: bytes | str | None, headers: HeadersToSen
         if name == ORIGIN and value is not None:
             text = value if isinstance(value, str) else value.decode()
             return "-".join(text.rsplit("/", 3)[:3])
-    raise Terminal(f"a document for index {target.index} does not say where it is from")
+    raise Terminal(f"a document for index {target.index} has no topic, partition and offset")
 
 
 def _bulk(answer: Answer, count: int) -> _Bulk:
@@ -213,8 +204,8 @@ def _bulk(answer: Answer, count: int) -> _Bulk:
         bulk = None
     if bulk is None or len(bulk.items) != count:
         raise Terminal(
-            "what answers at the search sink's URL does not answer bulk requests",
-            "correct the sink's url; its path is the one before the index",
+            "the server at the search sink's URL does not answer bulk requests",
+            "correct the sink's url; its path is the part before the index",
         )
     return bulk
 

@@ -63,16 +63,18 @@ class SearchNode:
     def refusal(self, answer: Answer) -> HeadraceError:
         """Return the error that an answer to a whole request stands for."""
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return Transient(f"the search node cannot for now (HTTP {answer.status})")
+            return Transient(
+                f"the search node cannot accept requests at the moment (HTTP {answer.status})"
+            )
         if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             return Terminal(
                 f"the search node forbids the request (HTTP {answer.status})",
-                "the sink's url has the user and the password: https://user:password@…",
+                "give the user and the password in the sink's url: https://user:password@…",
             )
         said = answer.body[:200].decode(errors="replace").strip()
         return Terminal(
-            f"the search node refuses a bulk request (HTTP {answer.status}): {said}",
-            "correct the sink's url; its path is the one before the index",
+            f"the search node rejects a bulk request (HTTP {answer.status}): {said}",
+            "correct the sink's url; its path is the part before the index",
         )
 
     def _connect(self) -> http.client.HTTPConnection:
@@ -91,8 +93,8 @@ def _parts(url: str) -> SplitResult:
         is_valid = False
     if not is_valid:
         raise Terminal(
-            "the search sink's URL is none that can be asked",
-            "it looks like https://user:password@search.example:9200",
+            "the search sink's URL is not valid",
+            "write it like https://user:password@search.example:9200",
         )
     return parts
 

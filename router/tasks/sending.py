@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.errors import Terminal, Transient
 from headrace.kafka.bulk import BulkProducer, Producers, origin_of
-from headrace.kafka.quarantine import READING, WRITING, Quarantine
+from headrace.kafka.message import position_of
+from headrace.kafka.quarantine import READING, WRITING, Quarantine, stops_at
 from headrace.kafka.ranges import Readers
-from router.ledger import Counts
-from router.plan import ToSearch, ToTopic
-from router.search import SearchProducer
+from router.ledger.entries import Counts
+from router.plan.model import ToSearch, ToTopic
+from router.tasks.search import SearchProducer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from headrace.config.hygiene import OnBadRecord
-    from headrace.kafka.bulk import Refused
+    from headrace.kafka.bulk import RefusedRecord
+    from headrace.kafka.message import Message
     from headrace.kafka.ranges import RangeReader
-    from headrace.records.hygiene import Broken
+    from headrace.records.hygiene.rules import Broken
+    from headrace.records.hygiene.settings import OnBadRecord
     from headrace.records.rows import HeadersToSend
-    from router.plan import Outlet, RoutePlan
+    from router.plan.model import Outlet, RoutePlan
 
     # Topic, value and key.
     Sent: TypeAlias = tuple[str, bytes | None, bytes | None]
-    Find: TypeAlias = Callable[[Sequence[Refused]], Iterable[tuple[Refused, HeadersToSend]]]
-
-# A message of the client, whose package only headrace.kafka imports.
-Message: TypeAlias = Any
+    Find: TypeAlias = Callable[
+        [Sequence[RefusedRecord]], Iterable[tuple[RefusedRecord, HeadersToSend]]
+    ]
 
 # Spark's Python workers live on between tasks, and so do connections.
 readers: Final = Readers()
@@ -53,11 +54,11 @@ class Sending:
             producer.raise_failure()
 
     def give_up(self) -> None:
-        """Let go of producers that hold records of a batch that will be done again."""
+        """Let go of producers that hold records of a batch that will be repeated."""
         targets = [one.target for one in self.outlets.values()]
         for target in (*targets, self.plan.quarantine):
-            if isinstance(target, ToTopic) and target.way is not None:
-                _producers.discard(target.way)
+            if isinstance(target, ToTopic) and target.producer is not None:
+                _producers.discard(target.producer)
 
     def count(self, name: str, number: int, counts: Counts) -> None:
         """Add to what is known of an output and a partition."""
@@ -68,23 +69,24 @@ class Sending:
         """Do with bad records as the rules say that they broke; `keep` sends to quarantine."""
         counts = Counts()
         for message, broken in bad:
-            one = self.as_told(message, broken.action, broken.kind, broken.reason)
+            one = self.rejected(message, broken.action, broken.kind, broken.reason)
             if one.quarantined and keep:
                 self.keep(message, READING, broken.reason, self.plan.stream)
             counts += one
         return counts
 
-    def as_told(self, message: Message, action: OnBadRecord, kind: str, reason: str) -> Counts:
+    def rejected(self, message: Message, action: OnBadRecord, kind: str, reason: str) -> Counts:
         """Return what becomes of one bad record; a stream may want to stop at it."""
         if action == "fail":
-            place = f"{message.topic()}-{message.partition()} @ {message.offset()}"
-            raise stops_at(self.plan.stream, place, reason)
+            raise stops_at(f"stream {self.plan.stream}", position_of(message), reason)
         return Counts(dropped={kind: 1}) if action == "drop" else Counts(quarantined=1)
 
     def keep(self, message: Message, stage: str, reason: str, connector: str) -> None:
         """Send a record to the quarantine."""
         if self._quarantine is None:
-            raise Terminal(f"stream {self.plan.stream} has a bad record and no quarantine")
+            raise Terminal(
+                f"stream {self.plan.stream} has a rejected record, but no quarantine topic"
+            )
         self._quarantine.add(message, stage, reason, connector)
 
     def flush(self, reader: RangeReader, find: Find) -> None:
@@ -96,7 +98,9 @@ class Sending:
             unknown = [one for one in refused if not one.headers]
             found = list(find(unknown)) if unknown else []
             if len(found) != len(unknown):
-                raise Transient(f"a record was refused and not found again: {unknown[0].reason}")
+                raise Transient(
+                    f"Kafka rejected a record that could not be found again: {unknown[0].reason}"
+                )
             for one, headers in found:
                 self._refused(one, headers, reader)
             for one in refused:
@@ -106,7 +110,7 @@ class Sending:
             for one in self._quarantine.producer.flush():
                 raise self._quarantine.refused(one.reason)
 
-    def _flushed(self) -> list[Refused]:
+    def _flushed(self) -> list[RefusedRecord]:
         refused = [one for each in set(self.producers.values()) for one in each.flush()]
         if self._quarantine is not None:
             for one in refused:
@@ -114,7 +118,7 @@ class Sending:
                     raise self._quarantine.refused(one.reason)
         return refused
 
-    def _refused(self, refused: Refused, headers: HeadersToSend, reader: RangeReader) -> None:
+    def _refused(self, refused: RefusedRecord, headers: HeadersToSend, reader: RangeReader) -> None:
         name = next(name for name, one in self.outlets.items() if one.sent_to == refused.topic)
         if refused.is_innocent:
             producer = self.producers[name]
@@ -123,15 +127,15 @@ class Sending:
         partition, offset = origin_of(headers)
         message = reader.one(self.plan.source.topic, partition, offset)
         action = self.plan.hygiene.on_bad_record
-        one = self.as_told(message, action, "refused", refused.reason)
+        one = self.rejected(message, action, "refused", refused.reason)
         if one.quarantined:
             self.keep(message, WRITING, refused.reason, f"{self.plan.stream}.{name}")
         self.count(name, partition, one + Counts(written=-1))
 
 
-def places_of(refused: Sequence[Refused]) -> dict[Sent, list[Refused]]:
+def by_what_was_sent(refused: Sequence[RefusedRecord]) -> dict[Sent, list[RefusedRecord]]:
     """Return refused records by what was sent; twice the same is there twice."""
-    known: dict[Sent, list[Refused]] = {}
+    known: dict[Sent, list[RefusedRecord]] = {}
     for one in refused:
         known.setdefault((one.topic, one.value, one.key), []).append(one)
     return known
@@ -139,19 +143,17 @@ def places_of(refused: Sequence[Refused]) -> dict[Sent, list[Refused]]:
 
 def sent_as(topic: str, value: bytes | str | None, key: bytes | str | None) -> Sent:
     """Return what was sent, as the client tells of it."""
-    return (topic, _bytes(value), _bytes(key))
+    return (topic, as_bytes(value), as_bytes(key))
 
 
-def _bytes(value: bytes | str | None) -> bytes | None:
+def as_bytes(value: bytes | str | None) -> bytes | None:
+    """Return what the client makes of it: text is sent as UTF-8."""
     return value.encode() if isinstance(value, str) else value
 
 
-def stops_at(stream: str, place: str, reason: str) -> Terminal:
-    """Return the error for a bad record that the stream wants to stop at."""
-    return Terminal(
-        f"stream {stream} stops at a bad record: {place}: {reason}",
-        "mend or skip it, or choose on_bad_record: quarantine",
-    )
+def reason_of(problem: Exception) -> str:
+    """Return what is wrong with a record on which this came up."""
+    return str(problem) or type(problem).__name__
 
 
 def _producer(outlet: Outlet) -> BulkProducer | SearchProducer:
@@ -159,10 +161,10 @@ def _producer(outlet: Outlet) -> BulkProducer | SearchProducer:
         return _kept(outlet.target)
     if isinstance(outlet.target, ToSearch):
         return SearchProducer(outlet.target)
-    raise Terminal(f"output {outlet.name} is not written by tasks of this kind")
+    raise Terminal(f"tasks of this kind do not write output {outlet.name}")
 
 
 def _kept(target: ToTopic) -> BulkProducer:
-    if target.way is None:
-        raise Terminal(f"how to reach topic {target.topic} was not looked up")
-    return _producers.get(target.way)
+    if target.producer is None:
+        raise Terminal(f"topic {target.topic} has no producer settings")
+    return _producers.get(target.producer)

@@ -1,52 +1,52 @@
-"""The lane of an output whose expressions Spark has to evaluate.
+"""An output with Spark expressions: what only Spark can evaluate.
 
 Tasks fetch and decode as ever and hand the rows to Spark as Arrow; Spark evaluates filter and
 projection, each record by itself, so that one on which they fail harms no other; tasks encode and
-send what comes out. Slower than the direct lane, and the same in everything else.
+send what comes out. Slower than compiled expressions, and the same in everything else.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from headrace.contract import METADATA
 from headrace.schema.spark import from_spark
-from router.plan import ToTopic
-from router.spark_tasks import ANSWER, BAD, OUT, decode_batches, decoded_columns, send_batches
-from router.task import Done
+from router.plan.model import ToTopic
+from router.tasks.spark_tasks import ANSWER, BAD, OUT, decode_batches, decoded_columns, send_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from router.plan import Outlet
-    from router.task import Work
+    from router.plan.model import Outlet
+    from router.tasks.task import Done, RoutingWork
 
 VALUES: Final = "values"
 _KEY: Final = "key"
 
 
-def route_by_spark(spark: SparkSession, works: Sequence[Work]) -> list[Done]:
+def route_by_spark(spark: SparkSession, works: Sequence[RoutingWork]) -> list[Done]:
     """Route ranges of offsets for one output."""
     plan = works[0].plan
     (outlet,) = plan.outlets
     evaluated = decoded_rows(spark, works).withColumn(OUT, evaluate(outlet))
     kept = [name for name in evaluated.columns if name.startswith("__") and name != METADATA]
-    lane = evaluated.select(*kept)
-    written = from_spark(values_type(lane))
-    answer = StructType([StructField(ANSWER, StringType())])
-    done = lane.mapInArrow(send_batches(plan, outlet.name, written), answer)
-    return [Done.from_json(row[ANSWER]) for row in done.collect()]
+    rows = evaluated.select(*kept)
+    written = from_spark(values_type(rows))
+    answer = StructType([StructField(ANSWER, BinaryType())])
+    done = rows.mapInArrow(send_batches(plan, outlet.name, written), answer)
+    return [pickle.loads(row[ANSWER]) for row in done.collect()]  # noqa: S301 - what our tasks dumped
 
 
-def decoded_rows(spark: SparkSession, works: Sequence[Work]) -> DataFrame:
+def decoded_rows(spark: SparkSession, works: Sequence[RoutingWork]) -> DataFrame:
     """Return the decoded records of ranges of offsets; the bad ones with what is wrong."""
     tasks = spark.range(0, len(works), 1, len(works))
     columns = from_arrow_schema(decoded_columns(works[0].plan.source.schema))
@@ -86,8 +86,8 @@ def tried(column: Column) -> Column:
     return ClassicColumn(bridge.column(tried_one))
 
 
-def values_type(lane: DataFrame) -> dict[str, object]:
+def values_type(rows: DataFrame) -> dict[str, object]:
     """Return the type that Spark found for an output's values, as its JSON has it."""
-    values = lane.select(f"{OUT}.passed.{VALUES}").schema[0].dataType
+    values = rows.select(f"{OUT}.passed.{VALUES}").schema[0].dataType
     found: dict[str, object] = json.loads(values.json())
     return found

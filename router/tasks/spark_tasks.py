@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -9,41 +10,43 @@ import pyarrow as pa
 
 from headrace.contract import METADATA, METADATA_RECORD
 from headrace.errors import HeadraceError
-from headrace.kafka.quarantine import EVALUATING
+from headrace.kafka.message import RecordPosition
+from headrace.kafka.quarantine import EVALUATING, stops_at
 from headrace.records.arrow import arrow_schema, to_columns, to_rows
-from headrace.records.avro_writer import AvroWriter
+from headrace.records.avro.writer import AvroWriter
 from headrace.records.codegen import function
-from headrace.records.decoding import decoding, region_of
-from headrace.records.json_writer import JsonWriter
+from headrace.records.decoding import region_of
+from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import attribute, row_class
-from router.compile import headers_of
-from router.ledger import Counts
-from router.plan import ToTopic
-from router.sending import Sending, readers, sent_as, stops_at
-from router.task import Done, ranges_of
+from router.ledger.entries import Counts
+from router.plan.model import ToTopic
+from router.tasks.compile import decoder_of, headers_of, ingestion_us
+from router.tasks.sending import Sending, readers, reason_of, sent_as
+from router.tasks.task import Done, ranges_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from headrace.kafka.bulk import Refused
+    from headrace.kafka.bulk import RefusedRecord
+    from headrace.kafka.message import Message
     from headrace.kafka.ranges import RangeReader
-    from headrace.records.hygiene import Broken
+    from headrace.records.hygiene.rules import Broken
     from headrace.records.rows import HeadersToSend, Row
     from headrace.schema.model import Record
-    from router.plan import Outlet, RoutePlan
-    from router.sending import Message, Sent
-    from router.task import Work
+    from router.plan.model import Outlet, RoutePlan
+    from router.tasks.sending import Sent
+    from router.tasks.task import RoutingWork
 
     Batches = Iterable[pa.RecordBatch]
 
-PLACE: Final = "__place__"
+POSITION: Final = "__position__"
 HEADERS: Final = "__headers__"
 BAD: Final = "__bad__"
 OUT: Final = "__out__"
 ANSWER: Final = "done"
 _HEADER = pa.struct([("name", pa.string()), ("value", pa.binary())])
 _OWN = (
-    pa.field(PLACE, pa.struct([("partition", pa.int32()), ("offset", pa.int64())])),
+    pa.field(POSITION, pa.struct([("partition", pa.int32()), ("offset", pa.int64())])),
     pa.field(HEADERS, pa.list_(_HEADER)),
     pa.field(
         BAD, pa.struct([("kind", pa.string()), ("action", pa.string()), ("why", pa.string())])
@@ -58,7 +61,7 @@ def decoded_columns(schema: Record) -> pa.Schema:
     return pa.schema([*arrow_schema(schema), metadata, *_OWN])
 
 
-def decode_batches(works: Sequence[Work]) -> Callable[[Batches], Batches]:
+def decode_batches(works: Sequence[RoutingWork]) -> Callable[[Batches], Batches]:
     """Return what turns the numbers of pieces of work into their decoded records."""
 
     def decode(batches: Batches) -> Batches:
@@ -69,18 +72,15 @@ def decode_batches(works: Sequence[Work]) -> Callable[[Batches], Batches]:
     return decode
 
 
-def _decoded(work: Work) -> Batches:
+def _decoded(work: RoutingWork) -> Batches:
     plan = work.plan
     decode = decoder(plan)
-    reader = readers.take(plan.source.properties)
-    try:
+    with readers.reader(plan.source.properties) as reader:
         for number, messages in reader.chunks(plan.source.topic, ranges_of(work)):
             good: list[tuple[Message, Row]] = []
             bad: list[tuple[Message, Broken]] = []
             decode(messages, number, time.time_ns() // 1_000_000, good, bad)
             yield decoded_batch(plan, number, good, bad)
-    finally:
-        readers.give_back(plan.source.properties, reader)
 
 
 def decoded_batch(
@@ -98,7 +98,7 @@ def decoded_batch(
     own = [
         [{"partition": number, "offset": one.offset()} for one in every],
         [_headers(headers(one, origin)) for one in every],
-        [None for _ in good] + [_told(broken) for _, broken in bad],
+        [None for _ in good] + [_counts_of(broken) for _, broken in bad],
     ]
     arrays = [
         *to_columns(rows, plan.source.schema),
@@ -114,47 +114,44 @@ def send_batches(plan: RoutePlan, name: str, written: Record) -> Callable[[Batch
     """Return what sends the evaluated records of an output, and answers with its counts."""
 
     def send(batches: Batches) -> Batches:
-        yield pa.RecordBatch.from_pydict({ANSWER: [_sent(plan, name, written, batches).to_json()]})
+        done = _sent(plan, name, written, batches)
+        yield pa.RecordBatch.from_pydict({ANSWER: [pickle.dumps(done)]})
 
     return send
 
 
 def _sent(plan: RoutePlan, name: str, written: Record, batches: Batches) -> Done:
     sending = Sending(plan, [name])
-    reader = readers.take(plan.source.properties)
     try:
-        for batch in batches:
-            sent = _send_batch(sending, sending.outlets[name], written, batch, reader)
-            # Per batch: what is refused has to be known by what it was sent as.
-            sending.flush(reader, lambda refused, sent=sent: _found(refused, sent))  # type: ignore[misc]  # a default binds the loop's value
+        with readers.reader(plan.source.properties) as reader:
+            for batch in batches:
+                sent = _send_batch(sending, sending.outlets[name], written, batch, reader)
+                # Per batch: what is refused has to be known by what it was sent as.
+                sending.flush(reader, lambda refused, sent=sent: _found(refused, sent))  # type: ignore[misc]  # a default binds the loop's value
     except HeadraceError as problem:
         sending.give_up()
         return Done(problem=problem)
     except BaseException:
         sending.give_up()
         raise
-    finally:
-        readers.give_back(plan.source.properties, reader)
     return Done(sending.counts)
 
 
 def keep_failed(task: tuple[RoutePlan, Sequence[tuple[int, int]]]) -> HeadraceError | None:
     """Quarantine records on which the expressions of a plan's only output fail."""
-    plan, places = task
+    plan, positions = task
     if plan.hygiene.on_bad_record != "quarantine":
         return None
     (outlet,) = plan.outlets
     sending = Sending(plan, [])
-    reader = readers.take(plan.source.properties)
     try:
-        for partition, offset in places:
-            _failed(sending, outlet, {"partition": partition, "offset": offset}, reader)
-        sending.flush(reader, lambda _: ())
+        with readers.reader(plan.source.properties) as reader:
+            for partition, offset in positions:
+                _failed(sending, outlet, {"partition": partition, "offset": offset}, reader)
+            sending.flush(reader, lambda _: ())
     except HeadraceError as problem:
         sending.give_up()
         return problem
-    finally:
-        readers.give_back(plan.source.properties, reader)
     return None
 
 
@@ -163,7 +160,7 @@ def _send_batch(
 ) -> dict[Sent, HeadersToSend]:
     """Send what passed of a batch, and account for the rest of it; return what was sent."""
     sent: dict[Sent, HeadersToSend] = {}
-    places = batch.column(PLACE).to_pylist()
+    positions = batch.column(POSITION).to_pylist()
     headers = batch.column(HEADERS).to_pylist()
     bad = batch.column(BAD).to_pylist()
     out = batch.column(OUT)
@@ -172,55 +169,67 @@ def _send_batch(
     rows = to_rows(passed.field("values"), written)
     keys = passed.field("key").to_pylist()
     encode, producer = encoder(outlet, written), sending.producers[outlet.name]
-    for index, place in enumerate(places):
-        number = place["partition"]
+    for index, position in enumerate(positions):
+        number = position["partition"]
         if bad[index] is not None:
-            counts = _told_counts(sending, place, bad[index])
+            counts = _rejected_counts(sending, position, bad[index])
         elif failed[index]:
-            counts = _failed(sending, outlet, place, reader)
+            counts = _failed(sending, outlet, position, reader)
         elif filtered[index]:
             counts = Counts(filtered=1)
         else:
             own = [(one["name"], one["value"]) for one in headers[index]]
-            value = encode(rows[index])
-            producer.produce_patiently(outlet.sent_to, value, keys[index], own)
-            sent[sent_as(outlet.sent_to, value, keys[index])] = own
-            counts = Counts(written=1)
+            try:
+                value = encode(rows[index])
+            except Exception as problem:  # noqa: BLE001 - whatever a format has against a value
+                counts = _failed(sending, outlet, position, reader, problem)
+            else:
+                producer.produce_patiently(outlet.sent_to, value, keys[index], own)
+                sent[sent_as(outlet.sent_to, value, keys[index])] = own
+                counts = Counts(written=1)
         sending.count(outlet.name, number, counts + Counts(read=1))
     sending.poll()
     return sent
 
 
 def _found(
-    refused: Sequence[Refused], sent: Mapping[Sent, HeadersToSend]
-) -> Iterable[tuple[Refused, HeadersToSend]]:
+    refused: Sequence[RefusedRecord], sent: Mapping[Sent, HeadersToSend]
+) -> Iterable[tuple[RefusedRecord, HeadersToSend]]:
     for one in refused:
         yield one, sent[one.topic, one.value, one.key]
 
 
-def _told_counts(sending: Sending, place: Mapping[str, int], bad: Mapping[str, str]) -> Counts:
-    # The quarantine is a query of its own beside this lane: here its records are only counted.
+def _rejected_counts(
+    sending: Sending, position: Mapping[str, int], bad: Mapping[str, str]
+) -> Counts:
+    # The quarantine is a query of its own beside this one: here its records are only counted.
     if bad["action"] == "fail":
-        topic = sending.plan.source.topic
-        shown = f"{topic}-{place['partition']} @ {place['offset']}"
-        raise stops_at(sending.plan.stream, shown, bad["why"])
+        plan = sending.plan
+        at = RecordPosition(plan.source.topic, position["partition"], position["offset"])
+        raise stops_at(f"stream {plan.stream}", at, bad["why"])
     return Counts(dropped={bad["kind"]: 1}) if bad["action"] == "drop" else Counts(quarantined=1)
 
 
 def _failed(
-    sending: Sending, outlet: Outlet, place: Mapping[str, int], reader: RangeReader
+    sending: Sending,
+    outlet: Outlet,
+    position: Mapping[str, int],
+    reader: RangeReader,
+    problem: Exception | None = None,
 ) -> Counts:
-    """Do with a record that Spark could not evaluate as with other bad ones."""
-    message = reader.one(sending.plan.source.topic, place["partition"], place["offset"])
+    """Do as with other bad ones with a record that Spark, or else the output's format, fails on."""
+    message = reader.one(sending.plan.source.topic, position["partition"], position["offset"])
     reason = f"Spark cannot evaluate output {outlet.name} for it"
-    counts = sending.as_told(message, sending.plan.hygiene.on_bad_record, "expression", reason)
+    if problem is not None:
+        reason = reason_of(problem)
+    counts = sending.rejected(message, sending.plan.hygiene.on_bad_record, "expression", reason)
     if counts.quarantined:
         sending.keep(message, EVALUATING, reason, f"{sending.plan.stream}.{outlet.name}")
     return counts
 
 
 def encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
-    """Return what makes the bytes of an output's row, whose types Spark told."""
+    """Return what makes the bytes of an output's row, whose types Spark found."""
     target = outlet.target
     if isinstance(target, ToTopic) and target.avro is not None:
         schema, schema_id = target.avro
@@ -237,7 +246,7 @@ def encoder(outlet: Outlet, written: Record) -> Callable[[Row], bytes | None]:
 
 def decoder(plan: RoutePlan) -> Callable[..., None]:
     """Return what takes (messages, number, now_ms, good, bad), and sorts the messages."""
-    half = decoding(plan.source.format, plan.source.schema, plan.hygiene, plan.source.registry)
+    half = decoder_of(plan)
     body = ["for m in messages:", *(f"    {line}" for line in (*half.first, *half.lines))]
     body.append("    good.append((m, r))")
     arguments = ["messages", "number", "now_ms", "good", "bad"]
@@ -246,7 +255,7 @@ def decoder(plan: RoutePlan) -> Callable[..., None]:
 
 def _metadata(message: Message, region: str | None) -> Row:
     return _METADATA_ROW(
-        message.timestamp()[1] * 1000,
+        ingestion_us(message),
         message.topic(),
         message.partition(),
         message.offset(),
@@ -258,5 +267,5 @@ def _headers(headers: HeadersToSend) -> list[dict[str, object]]:
     return [{"name": name, "value": value} for name, value in headers]
 
 
-def _told(broken: Broken) -> dict[str, str]:
+def _counts_of(broken: Broken) -> dict[str, str]:
     return {"kind": broken.kind, "action": broken.action, "why": broken.reason}

@@ -1,7 +1,7 @@
-"""The lane of an output that is an Iceberg table: Spark evaluates and writes, one commit a batch.
+"""An output that is an Iceberg table: Spark evaluates and writes, one commit a batch.
 
 The commit carries the offsets that it holds, under the same condition as a lake writer's: what
-is done again after a crash is in the table once.
+is repeated after a crash is in the table once.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ from pyspark.storagelevel import StorageLevel
 from headrace.contract import INGESTION_TS, METADATA
 from headrace.iceberg.spark_files import write_uncommitted
 from headrace.iceberg.tables import ensure_table, table_loader
-from headrace.landing.commits import Batch, TableCommits
-from headrace.landing.marks import Identity
+from headrace.jvm.tasks import run_tasks
+from headrace.kafka.message import RecordPosition
+from headrace.kafka.quarantine import stops_at
+from headrace.landing.commit_state import Identity
+from headrace.landing.commits import TableBatch, TableCommits
 from headrace.schema.spark import from_spark
-from headrace.spark_tasks import run_tasks
-from router.ledger import Counts
-from router.sending import stops_at
-from router.spark_lane import VALUES, decoded_rows, evaluate
-from router.spark_tasks import BAD, OUT, PLACE, keep_failed
-from router.task import Done
+from router.ledger.entries import Counts
+from router.tasks.spark_output import VALUES, decoded_rows, evaluate
+from router.tasks.spark_tasks import BAD, OUT, POSITION, keep_failed
+from router.tasks.task import Done
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame, Row, SparkSession
 
-    from headrace.config.sinks import TableSink
-    from headrace.config.workspace import Workspace
-    from router.plan import RoutePlan
-    from router.task import Work
+    from headrace.config.stream.sinks import TableSink
+    from headrace.config.workspace.workspace import Workspace
+    from router.plan.model import RoutePlan
+    from router.tasks.task import RoutingWork
 
 FAILED: Final = "failed"
 FILTERED: Final = "filtered"
 WRITTEN: Final = "written"
 
 
-class TableLane:
+class TableOutput:
     """Routes ranges of offsets into one table."""
 
     def __init__(self, workspace: Workspace, sink: TableSink, writer: str, topic: str) -> None:
@@ -53,7 +54,7 @@ class TableLane:
         )
         self._is_open = False
 
-    def __call__(self, spark: SparkSession, works: Sequence[Work]) -> list[Done]:
+    def __call__(self, spark: SparkSession, works: Sequence[RoutingWork]) -> list[Done]:
         """Route a batch; its rows are in the table when this returns."""
         plan = works[0].plan
         (outlet,) = plan.outlets
@@ -67,7 +68,7 @@ class TableLane:
             rows.unpersist()
         return [Done({outlet.name: counts})]
 
-    def _land(self, rows: DataFrame, works: Sequence[Work]) -> None:
+    def _land(self, rows: DataFrame, works: Sequence[RoutingWork]) -> None:
         passed = rows.filter(F.col("what") == WRITTEN).select(f"{OUT}.passed.{VALUES}.*", METADATA)
         if not self._is_open:
             own = [field for field in passed.schema.fields if field.name != METADATA]
@@ -77,31 +78,31 @@ class TableLane:
         starts = {
             number: at
             for work in works
-            for places in work.starts.values()
-            for number, at in places.items()
+            for positions in work.starts.values()
+            for number, at in positions.items()
         }
         ends = {number: end for work in works for number, end in work.ends.items()}
-        mark = self._commits.resume()
-        held = {} if mark is None else mark.next_offsets
+        state = self._commits.resume()
+        held = {} if state is None else state.next_offsets
         # In the table already, and not in the ledger: a crash came between the two.
-        for number, place in held.items():
+        for number, position in held.items():
             is_held = (F.col(f"{METADATA}.partition") == number) & (
-                F.col(f"{METADATA}.offset") < place
+                F.col(f"{METADATA}.offset") < position
             )
             passed = passed.filter(~is_held)
         if all(held.get(number, -1) >= end for number, end in ends.items()):
             return
         files = write_uncommitted(_sorted(passed), _quoted(self._sink.identifier), _OPTIONS)
-        self._commits.commit(Batch(files, starts, ends))
+        self._commits.commit(TableBatch(files, starts, ends))
 
     def _quarantine(self, spark: SparkSession, plan: RoutePlan, rows: DataFrame) -> None:
         """Let a task keep the records on which the output's expressions fail."""
         failed = rows.filter(F.col("what") == FAILED).select(
-            f"{PLACE}.partition", f"{PLACE}.offset"
+            f"{POSITION}.partition", f"{POSITION}.offset"
         )
-        places = [(row[0], row[1]) for row in failed.collect()]
-        if places:
-            (problem,) = run_tasks(spark, keep_failed, [(plan, places)])
+        positions = [(row[0], row[1]) for row in failed.collect()]
+        if positions:
+            (problem,) = run_tasks(spark, keep_failed, [(plan, positions)])
             if problem is not None:
                 raise problem
 
@@ -121,16 +122,16 @@ def _what_became() -> Column:
 
 def _counts(plan: RoutePlan, rows: DataFrame) -> dict[int, Counts]:
     """Count what became of the records of each partition; stop where the stream wants to."""
-    first = F.min(f"{PLACE}.offset").alias("first")
-    grouped = rows.groupBy(F.col(f"{PLACE}.partition").alias("partition"), "what")
+    first = F.min(f"{POSITION}.offset").alias("first")
+    grouped = rows.groupBy(F.col(f"{POSITION}.partition").alias("partition"), "what")
     counts: dict[int, Counts] = {}
     for row in grouped.agg(F.count(F.lit(1)).alias("rows"), first).collect():
         known = counts.get(row["partition"], Counts())
-        counts[row["partition"]] = known + _told(plan, row)
+        counts[row["partition"]] = known + _counts_of(plan, row)
     return counts
 
 
-def _told(plan: RoutePlan, row: Row) -> Counts:
+def _counts_of(plan: RoutePlan, row: Row) -> Counts:
     what, number = row["what"], row["rows"]
     if what == WRITTEN:
         return Counts(number, written=number)
@@ -140,8 +141,8 @@ def _told(plan: RoutePlan, row: Row) -> Counts:
     if what != FAILED:
         _, action, kind, why = what.split("|", 3)
     if action == "fail":
-        place = f"{plan.source.topic}-{row['partition']} @ {row['first']}"
-        raise stops_at(plan.stream, place, why)
+        position = RecordPosition(plan.source.topic, row["partition"], row["first"])
+        raise stops_at(f"stream {plan.stream}", position, why)
     return (
         Counts(number, dropped={kind: number})
         if action == "drop"

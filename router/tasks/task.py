@@ -1,34 +1,34 @@
 """What a Spark task does: fetch its ranges, route every record, wait for all acknowledgements.
 
-Compiled functions are kept between tasks. An error that has a name goes back as a value, so that no stack trace stands around it.
+Compiled functions are kept between tasks. An error that has a name goes back as a value, so that
+no stack trace stands around it.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from headrace.errors import HeadraceError, Terminal, Transient
-from headrace.expressions.lane.compile import NotCompiled
+from headrace.errors import HeadraceError, Terminal
+from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.kafka.quarantine import EVALUATING
-from headrace.kafka.ranges import offset_of
-from router.compile import compile_outlet, compile_route
-from router.ledger import Counts
-from router.plan import QUARANTINE
-from router.sending import Message, Sending, places_of, readers, sent_as
+from router.ledger.entries import Counts
+from router.plan.model import QUARANTINE
+from router.tasks.compile import compile_outlet, compile_route
+from router.tasks.sending import Sending, by_what_was_sent, readers, reason_of, sent_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from headrace.kafka.bulk import Refused
+    from headrace.kafka.bulk import RefusedRecord
+    from headrace.kafka.message import Message
     from headrace.kafka.ranges import RangeReader
-    from headrace.records.hygiene import Broken
+    from headrace.records.hygiene.rules import Broken
     from headrace.records.rows import HeadersToSend
-    from router.compile import Route
-    from router.plan import RoutePlan
+    from router.plan.model import RoutePlan
+    from router.tasks.compile import Route
 
     Sendable: TypeAlias = bytes | str | None
 
@@ -36,8 +36,8 @@ _routes: Final[dict[tuple[str, tuple[str, ...]], Route]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Ranges of offsets for the members of one query; each member begins at its own place.
+class RoutingWork:
+    """Ranges of offsets for the members of one query; each member begins at its own position.
 
     `members` are names of outputs, and QUARANTINE. A partition that a member has no start for is
     not its work.
@@ -55,36 +55,8 @@ class Done:
     counts: Mapping[str, Mapping[int, Counts]] = field(default_factory=dict)
     problem: HeadraceError | None = None
 
-    def to_json(self) -> str:
-        """Return it as the text that a task answers with where Spark wants rows."""
-        problem = self.problem
-        told = problem and {
-            "again": isinstance(problem, Transient),
-            "message": problem.message,
-            "advice": problem.advice,
-        }
-        counts = {
-            name: {number: asdict(one) for number, one in parts.items()}
-            for name, parts in self.counts.items()
-        }
-        return json.dumps({"counts": counts, "problem": told})
 
-    @classmethod
-    def from_json(cls, text: str) -> Done:
-        """Read a task's answer."""
-        said = json.loads(text)
-        counts = {
-            name: {int(number): Counts(**one) for number, one in parts.items()}
-            for name, parts in said["counts"].items()
-        }
-        told = said["problem"]
-        if told is None:
-            return cls(counts)
-        kind = Transient if told["again"] else Terminal
-        return cls(counts, kind(told["message"], told["advice"]))
-
-
-def work(task: Work) -> Done:
+def work(task: RoutingWork) -> Done:
     """Do a task's work; all of it is acknowledged when this returns without a problem."""
     # A batch makes no cycles, and its messages by the thousand would be looked through for them.
     gc.disable()
@@ -111,32 +83,29 @@ def _give_up(run: _Run | None) -> None:
 class _Run(Sending):
     """One task's work, from the first fetch to the last acknowledgement."""
 
-    def __init__(self, task: Work) -> None:
+    def __init__(self, task: RoutingWork) -> None:
         super().__init__(task.plan, task.starts)
         self._task = task
 
     def run(self) -> None:
         """Route everything and wait until it has arrived."""
         source = self.plan.source
-        reader = readers.take(source.properties)
-        try:
+        with readers.reader(source.properties) as reader:
             for number, messages in reader.chunks(source.topic, ranges_of(self._task)):
                 for names, run in self._by_members(number, messages):
                     self._route(names, number, run)
             self.flush(reader, lambda refused: self._find(refused, reader))
-        finally:
-            readers.give_back(source.properties, reader)
 
     def _by_members(
         self, number: int, messages: Sequence[Message]
     ) -> Iterator[tuple[frozenset[str], Sequence[Message]]]:
-        """Split records where a member's own place lies between them."""
-        places = {name: at[number] for name, at in self._task.starts.items() if number in at}
-        first, last = offset_of(messages[0]), offset_of(messages[-1])
-        edges = sorted({at for at in places.values() if first < at <= last})
+        """Split records where a member's own position lies between them."""
+        positions = {name: at[number] for name, at in self._task.starts.items() if number in at}
+        first, last = messages[0].offset(), messages[-1].offset()
+        edges = sorted({at for at in positions.values() if first < at <= last})
         for low, high in zip([first, *edges], [*edges, last + 1], strict=True):
-            names = frozenset(name for name, at in places.items() if at <= low)
-            run = [one for one in messages if low <= offset_of(one) < high] if edges else messages
+            names = frozenset(name for name, at in positions.items() if at <= low)
+            run = [one for one in messages if low <= one.offset() < high] if edges else messages
             if names and run:
                 yield names, run
 
@@ -161,11 +130,11 @@ class _Run(Sending):
             self.count(QUARANTINE, number, shared + Counts(len(messages), 0, good))
 
     def _find(
-        self, refused: Sequence[Refused], reader: RangeReader
-    ) -> Iterator[tuple[Refused, HeadersToSend]]:
+        self, refused: Sequence[RefusedRecord], reader: RangeReader
+    ) -> Iterator[tuple[RefusedRecord, HeadersToSend]]:
         """Route the task's ranges once more, sending nothing, until it is known which they were."""
-        wanted = places_of(refused)
-        found: list[tuple[Refused, HeadersToSend]] = []
+        wanted = by_what_was_sent(refused)
+        found: list[tuple[RefusedRecord, HeadersToSend]] = []
 
         def look(topic: str, value: Sendable, key: Sendable, headers: HeadersToSend) -> None:
             same = wanted.get(sent_as(topic, value, key))
@@ -188,19 +157,19 @@ class _Run(Sending):
         counts: dict[int, Counts] = {}
         action = self.plan.hygiene.on_bad_record
         for index, message, problem in failed:
-            reason = str(problem) or type(problem).__name__
-            one = self.as_told(message, action, "expression", reason)
+            reason = reason_of(problem)
+            one = self.rejected(message, action, "expression", reason)
             if one.quarantined:
                 self.keep(message, EVALUATING, reason, f"{self.plan.stream}.{outlets[index]}")
             counts[index] = counts.get(index, Counts()) + one
         return counts
 
 
-def ranges_of(task: Work) -> dict[int, range]:
+def ranges_of(task: RoutingWork) -> dict[int, range]:
     """Return what of each partition a task has to read: from the member that is furthest back."""
-    places = [place for at in task.starts.values() for place in at.items()]
+    positions = [position for at in task.starts.values() for position in at.items()]
     return {
-        number: range(min(at for one, at in places if one == number), end)
+        number: range(min(at for one, at in positions if one == number), end)
         for number, end in task.ends.items()
     }
 

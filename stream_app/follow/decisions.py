@@ -1,4 +1,8 @@
-"""What a run says of the tables that it follows: how far it is, and what it waits for."""
+"""One position for all sources of a query: whoever is asked first decides, the others do as it did.
+
+Spark asks each source for itself, each in a process of its own, always in the same order. What is
+decided is kept in a folder of the run, for the others and for nothing else: Spark's log has it too.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from backfill.follow.place import Place
+from headrace import state_files
+from headrace.locks import AlreadyRunning, hold
 from headrace.times import format_time_us
+from stream_app.follow.position import FollowPosition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,11 +23,66 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+
+KEPT: Final = 16
+
+
+class Decisions:
+    """The positions that were decided lately in a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lead: contextlib.ExitStack | None = None
+
+    def leads(self) -> bool:
+        """Whether this process decides: the first that asks does, until it ends."""
+        if self._lead is None:
+            lead = contextlib.ExitStack()
+            try:
+                lead.enter_context(hold(self._folder / "lead", "the follower", "wait for it"))
+            except AlreadyRunning:
+                return False
+            self._lead = lead
+        return True
+
+    def after(self, position: FollowPosition) -> FollowPosition | None:
+        """Return what was decided to come after a position."""
+        try:
+            said = json.loads(self._file(position.number + 1).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        # A number may have been another position's before the query went back to an earlier one.
+        return FollowPosition.from_json(said["to"]) if said["from"] == position.to_json() else None
+
+    def store(self, position: FollowPosition, following: FollowPosition) -> None:
+        """Keep what comes after a position."""
+        said = {"from": position.to_json(), "to": following.to_json()}
+        # Spark's log has it too: a later start needs none of these.
+        file = self._file(following.number)
+        state_files.write(file, json.dumps(said).encode(), lasting=False)
+        self._file(following.number - KEPT).unlink(missing_ok=True)
+
+    def say(self, text: str) -> None:
+        """Write what the query waits for; an empty text if it waits for nothing."""
+        file = self._folder / "waits"
+        if (file.read_text(encoding="utf-8") if file.exists() else "") != text:
+            state_files.write(file, text.encode(), lasting=False)
+
+    def close(self) -> None:
+        """Let another process decide."""
+        if self._lead is not None:
+            self._lead.close()
+            self._lead = None
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"{number}.json"
+
+
 SECOND_US: Final = 1_000_000
 log = structlog.get_logger(__name__)
 
 
-class Following:
+class FollowWatch:
     """Watches a query that follows tables."""
 
     def __init__(self, checkpoint: Path) -> None:
@@ -50,15 +111,15 @@ class Following:
 
 def of_offset(offset: Mapping[str, Any]) -> dict[str, str | int]:
     """Say of an offset in Spark's log how far it is."""
-    place = Place.from_json(offset)
+    position = FollowPosition.from_json(offset)
     facts: dict[str, str | int] = {}
-    if place.reached_us is not None:
-        facts["frontier"] = format_time_us(place.until_us)
-        if place.newest_us is not None:
-            behind_us = max(0, place.newest_us + 1 - place.until_us)
+    if position.reached_us is not None:
+        facts["frontier"] = format_time_us(position.until_us)
+        if position.newest_us is not None:
+            behind_us = max(0, position.newest_us + 1 - position.until_us)
             facts["behind_s"] = -(-behind_us // SECOND_US)
-    if place.late_rows:
-        facts["late_landed"] = place.late_rows
-    if place.null_times:
-        facts["null_times"] = place.null_times
+    if position.late_rows:
+        facts["late_landed"] = position.late_rows
+    if position.null_times:
+        facts["null_times"] = position.null_times
     return facts

@@ -1,6 +1,6 @@
-"""From place to place: when the tables are looked at again, and how far the next batch goes.
+"""From position to position: when the tables are looked at again, and how far the next batch goes.
 
-What a batch holds follows from the places that it lies between, and from nothing else: done again
+What a batch holds follows from the positions that it lies between, and from nothing else: done again
 after a crash it has the same rows.
 """
 
@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from backfill.follow.place import Place, Seen
-from backfill.follow.residue import Piece, Residue, piece_of
+from stream_app.follow.pending import PendingPiece, PendingPieces, piece_of
+from stream_app.follow.position import FollowedSnapshot, FollowPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from backfill.follow.place import Hop
-    from backfill.planner import Limits
-    from backfill.units import Unit
+    from backfill.plan.steps import Limits
+    from backfill.plan.units import Unit
+    from stream_app.follow.position import Hop
 
 NEVER_US: Final = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TableStatus:
     """What a table says: its snapshot, and up to when it is complete.
 
     `complete_us` is None where it does not say so yet, and where nobody will: then not `is_told`.
@@ -37,10 +37,10 @@ class Look:
 class Table(Protocol):
     """A table that is followed; its snapshots do not change."""
 
-    def look(self) -> Look:
+    def look(self) -> TableStatus:
         """Return how the table is now."""
 
-    def hops(self, seen: Seen, until_us: int) -> tuple[Hop, ...]:
+    def hops(self, seen: FollowedSnapshot, until_us: int) -> tuple[Hop, ...]:
         """Return the way to the snapshot of the last look from another, dispatched up to a time."""
 
     def units(self, snapshot: int | None, from_us: int) -> Sequence[Unit]:
@@ -57,7 +57,7 @@ class Table(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UnitPart:
     """Rows of a unit between two times, and the snapshot that it is read at."""
 
     snapshot: int
@@ -93,18 +93,18 @@ class Follower:
         self._limits = limits
         self._now_us = now_us
         self._ceiling: Ceiling | None = None
-        self._residue: tuple[Mapping[str, Seen], int, Residue] | None = None
+        self._residue: tuple[Mapping[str, FollowedSnapshot], int, PendingPieces] | None = None
 
-    def next(self, place: Place, *, look: bool) -> Place:
-        """Return the place after this one; the same where there is nothing to dispatch.
+    def next(self, position: FollowPosition, *, look: bool) -> FollowPosition:
+        """Return the position after this one; the same where there is nothing to dispatch.
 
         The tables are looked at only where all that came late is dispatched.
         """
-        found = self._looked(place) if look and place.is_settled else place
+        found = self._looked(position) if look and position.is_settled else position
         until_us = self._until(found)
-        if found is place and until_us == place.until_us:
-            return place
-        reached = place.reached_us
+        if found is position and until_us == position.until_us:
+            return position
+        reached = position.reached_us
         if until_us != found.until_us:
             reached = max(until_us, until_us if reached is None else reached)
         newest_us = found.newest_us
@@ -113,104 +113,105 @@ class Follower:
             newest_us = self._residue_of(found).newest_us
         return replace(
             found,
-            number=place.number + 1,
+            number=position.number + 1,
             until_us=until_us,
             reached_us=reached,
             newest_us=newest_us,
         )
 
-    def waits_for(self, place: Place) -> Ceiling | None:
+    def waits_for(self, position: FollowPosition) -> Ceiling | None:
         """Return what holds back all rows that are left, None where nothing does."""
-        left_us = self._residue_of(place).frontier_us(place.until_us)
+        left_us = self._residue_of(position).frontier_us(position.until_us)
         ceiling = self._ceiling
         return (
             None if ceiling is None or left_us is None or left_us < ceiling.before_us else ceiling
         )
 
-    def _until(self, place: Place) -> int:
+    def _until(self, position: FollowPosition) -> int:
         # What came late is older than what was dispatched before: it waits for nobody.
-        ceilings_us = [place.base_us] + ([self._ceiling.before_us] if self._ceiling else [])
-        residue = self._residue_of(place)
+        ceilings_us = [position.base_us] + ([self._ceiling.before_us] if self._ceiling else [])
+        residue = self._residue_of(position)
         end_us = residue.end_of_batch(
-            place.until_us, max(ceilings_us), self._threshold_us, self._limits
+            position.until_us, max(ceilings_us), self._threshold_us, self._limits
         )
         if end_us is None:
-            return place.until_us
+            return position.until_us
         left_us = residue.frontier_us(end_us)
-        is_settled = left_us is None or left_us >= place.base_us
-        return max(end_us, place.base_us) if is_settled else end_us
+        is_settled = left_us is None or left_us >= position.base_us
+        return max(end_us, position.base_us) if is_settled else end_us
 
-    def _looked(self, place: Place) -> Place:
+    def _looked(self, position: FollowPosition) -> FollowPosition:
         looks = {name: table.look() for name, table in self._tables.items()}
         self._ceiling = self._lowest(looks)
-        if all(look.snapshot == place.tables[name].snapshot for name, look in looks.items()):
-            return place
+        if all(look.snapshot == position.tables[name].snapshot for name, look in looks.items()):
+            return position
         tables = {
-            name: Seen(
+            name: FollowedSnapshot(
                 look.snapshot,
-                self._tables[name].hops(place.tables[name], place.until_us),
+                self._tables[name].hops(position.tables[name], position.until_us),
             )
             for name, look in looks.items()
         }
-        found = replace(place, look=place.look + 1, base_us=place.until_us, tables=tables)
+        found = replace(position, look=position.look + 1, base_us=position.until_us, tables=tables)
         return self._with_what_came_late(found)
 
-    def _with_what_came_late(self, place: Place) -> Place:
-        late = [unit for name in self._tables for unit in self._late_units(name, place)]
-        times_us = [max(unit.min_ts_us, place.since_us) for unit in late]
+    def _with_what_came_late(self, position: FollowPosition) -> FollowPosition:
+        late = [unit for name in self._tables for unit in self._late_units(name, position)]
+        times_us = [max(unit.min_ts_us, position.since_us) for unit in late]
         found = replace(
-            place,
-            until_us=min([place.base_us, *times_us]),
-            late_rows=place.late_rows + self._beyond_the_bound(place),
-            null_times=place.null_times + self._null_times(place),
+            position,
+            until_us=min([position.base_us, *times_us]),
+            late_rows=position.late_rows + self._beyond_the_bound(position),
+            null_times=position.null_times + self._null_times(position),
         )
         newest_us = self._residue_of(found).newest_us
         return found if newest_us is None else replace(found, newest_us=newest_us)
 
-    def _null_times(self, place: Place) -> int:
+    def _null_times(self, position: FollowPosition) -> int:
         return sum(
-            table.null_times(hop, place.since_us)
+            table.null_times(hop, position.since_us)
             for name, table in self._tables.items()
-            for hop in place.tables[name].hops
+            for hop in position.tables[name].hops
         )
 
-    def _beyond_the_bound(self, place: Place) -> int:
+    def _beyond_the_bound(self, position: FollowPosition) -> int:
         """Count what was committed too late to come within the bound of what came before."""
-        if place.reached_us is None:
+        if position.reached_us is None:
             return 0
-        limit_us = place.reached_us - 1 - self._threshold_us
+        limit_us = position.reached_us - 1 - self._threshold_us
         return sum(
-            table.rows_added(hop, place.since_us, limit_us)
+            table.rows_added(hop, position.since_us, limit_us)
             for name, table in self._tables.items()
-            for hop in place.tables[name].hops
+            for hop in position.tables[name].hops
         )
 
-    def _late_units(self, name: str, place: Place) -> list[Unit]:
+    def _late_units(self, name: str, position: FollowPosition) -> list[Unit]:
         table = self._tables[name]
         return [
             unit
-            for hop in place.tables[name].hops
-            for unit in table.added(hop, place.since_us, place.base_us)
+            for hop in position.tables[name].hops
+            for unit in table.added(hop, position.since_us, position.base_us)
         ]
 
-    def _residue_of(self, place: Place) -> Residue:
-        if self._residue is None or self._residue[:2] != (place.tables, place.base_us):
-            self._residue = place.tables, place.base_us, Residue(self._pieces(place))
+    def _residue_of(self, position: FollowPosition) -> PendingPieces:
+        if self._residue is None or self._residue[:2] != (position.tables, position.base_us):
+            self._residue = position.tables, position.base_us, PendingPieces(self._pieces(position))
         return self._residue[2]
 
-    def _pieces(self, place: Place) -> Iterator[Piece]:
-        low_us = max(place.base_us, place.until_us)
+    def _pieces(self, position: FollowPosition) -> Iterator[PendingPiece]:
+        low_us = max(position.base_us, position.until_us)
         for name, table in self._tables.items():
             late = [
-                piece_of(unit, place.until_us, place.base_us)
-                for unit in self._late_units(name, place)
+                piece_of(unit, position.until_us, position.base_us)
+                for unit in self._late_units(name, position)
             ]
             main = [
-                piece_of(unit, low_us) for unit in table.units(place.tables[name].snapshot, low_us)
+                piece_of(unit, low_us)
+                for unit in table.units(position.tables[name].snapshot, low_us)
             ]
             yield from (piece for piece in (*late, *main) if piece is not None)
 
-    def _lowest(self, looks: Mapping[str, Look]) -> Ceiling:
+    def _lowest(self, looks: Mapping[str, TableStatus]) -> Ceiling:
         """Return how far the table that is the least complete lets a batch go."""
         now_us = self._now_us()
         ceilings = [
@@ -220,15 +221,17 @@ class Follower:
         return min(ceilings, key=lambda one: (one.before_us, one.table))
 
 
-def _sure_us(look: Look, now_us: int) -> int:
+def _sure_us(look: TableStatus, now_us: int) -> int:
     if not look.is_told:
         # Of a table of others nobody knows. What is ahead of the clock waits until it is not.
         return now_us
     return NEVER_US if look.complete_us is None else look.complete_us
 
 
-def parts(name: str, table: Table, start: Place, end: Place) -> Iterator[Part]:
-    """Yield what a batch between two places holds of a table."""
+def unit_parts(
+    name: str, table: Table, start: FollowPosition, end: FollowPosition
+) -> Iterator[UnitPart]:
+    """Yield what a batch between two positions holds of a table."""
     seen = end.tables[name]
     same_look = start.look == end.look
     late_from = start.until_us if same_look else end.since_us
@@ -237,10 +240,10 @@ def parts(name: str, table: Table, start: Place, end: Place) -> Iterator[Part]:
         for hop in seen.hops:
             for unit in table.added(hop, end.since_us, end.base_us):
                 if piece_of(unit, late_from, late_before) is not None:
-                    yield Part(hop.after, unit, late_from, late_before)
+                    yield UnitPart(hop.after, unit, late_from, late_before)
     main_from = max(end.base_us, start.until_us) if same_look else end.base_us
     if seen.snapshot is None or main_from >= end.until_us:
         return
     for unit in table.units(seen.snapshot, main_from):
         if piece_of(unit, main_from, end.until_us) is not None:
-            yield Part(seen.snapshot, unit, main_from, end.until_us)
+            yield UnitPart(seen.snapshot, unit, main_from, end.until_us)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from backfill.planner import Limits
-    from backfill.units import Unit
+    from backfill.plan.steps import Limits
+    from backfill.plan.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PendingPiece:
     """The rows of a unit between two times, both included; how many is estimated."""
 
     low_us: int
@@ -30,23 +30,23 @@ class Piece:
         return min(1.0, max(0.0, (end_us - self.low_us) / (self.high_us - self.low_us + 1)))
 
 
-def piece_of(unit: Unit, low_us: int, end_us: int | None = None) -> Piece | None:
+def piece_of(unit: Unit, low_us: int, end_us: int | None = None) -> PendingPiece | None:
     """Return the rows of a unit from a time on, and before another; None where it has none."""
     low = max(unit.min_ts_us, low_us)
     high = unit.max_ts_us if end_us is None else min(unit.max_ts_us, end_us - 1)
     if low > high:
         return None
     share = (high - low + 1) / (unit.max_ts_us - unit.min_ts_us + 1)
-    return Piece(low, high, unit.rows * share, unit.size_bytes * share)
+    return PendingPiece(low, high, unit.rows * share, unit.size_bytes * share)
 
 
-class Residue:
+class PendingPieces:
     """The pieces of one look at the tables, taken from the oldest on."""
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
+    def __init__(self, pieces: Iterable[PendingPiece]) -> None:
         self._pieces = sorted(pieces, key=lambda piece: (piece.low_us, piece.high_us))
         self._next = 0
-        self._begun: list[Piece] = []
+        self._begun: list[PendingPiece] = []
 
     @property
     def newest_us(self) -> int | None:
@@ -86,21 +86,21 @@ class Residue:
             self._begun.append(piece)
 
 
-def _from(piece: Piece, low_us: int) -> Piece:
+def _from(piece: PendingPiece, low_us: int) -> PendingPiece:
     if piece.low_us >= low_us:
         return piece
     left = 1 - piece.share_before(low_us)
-    return Piece(low_us, piece.high_us, piece.rows * left, piece.size_bytes * left)
+    return PendingPiece(low_us, piece.high_us, piece.rows * left, piece.size_bytes * left)
 
 
-def _fits(pieces: Sequence[Piece], end_us: int, limits: Limits) -> bool:
+def _fits(pieces: Sequence[PendingPiece], end_us: int, limits: Limits) -> bool:
     shares = [piece.share_before(end_us) for piece in pieces]
     rows = sum(share * piece.rows for share, piece in zip(shares, pieces, strict=True))
     size = sum(share * piece.size_bytes for share, piece in zip(shares, pieces, strict=True))
     return rows <= limits.max_rows and size <= limits.max_bytes
 
 
-def _largest(pieces: Sequence[Piece], low_us: int, high_us: int, limits: Limits) -> int:
+def _largest(pieces: Sequence[PendingPiece], low_us: int, high_us: int, limits: Limits) -> int:
     """Return the last end that fits, `low_us` if none does: what is at one time is not divided."""
     while high_us - low_us > 1:
         middle = (low_us + high_us) // 2

@@ -1,15 +1,94 @@
-"""From the snapshot that was seen last to the one that is there now: what was added on the way."""
+"""How far a query that follows tables is: the offset in Spark's log, and all that a restart needs.
+
+A position says by two times and some snapshots which rows are dispatched. The tables were last looked
+at when all older than `base_us` of their snapshots before was dispatched. Since then `hops` lead
+to the snapshots that they have now: what was added on them comes late where it is older than
+`base_us`, and goes first. Rows of the files that were added, older than `base_us` and than
+`until_us`, are dispatched; and so are all rows of the snapshots older than both.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from backfill.follow.place import Hop
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+
+class Hop(NamedTuple):
+    """Two snapshots with nothing but additions between them; None is a table without any."""
+
+    before: int | None
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedSnapshot:
+    """A table at its snapshot, and the hops that led there from the one before."""
+
+    snapshot: int | None
+    hops: tuple[Hop, ...] = ()
+
+    @property
+    def needed(self) -> set[int]:
+        """The snapshots without which the batch cannot be read, or read again."""
+        found = {one for hop in self.hops for one in hop if one is not None}
+        return found if self.snapshot is None else {*found, self.snapshot}
+
+
+@dataclass(frozen=True, slots=True)
+class FollowPosition:
+    """A position in all tables of a query together. Nothing older than `since_us` is ever read.
+
+    `number` counts positions, `look` how often news were found. `reached_us` is the end of what was
+    ever dispatched; `late_rows` counts the rows that were committed later than the bound allows,
+    `null_times` those without a time, which are left out.
+    """
+
+    number: int
+    look: int
+    since_us: int
+    base_us: int
+    until_us: int
+    tables: Mapping[str, FollowedSnapshot]
+    reached_us: int | None = None
+    newest_us: int | None = None
+    late_rows: int = 0
+    null_times: int = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing that came late is left to dispatch."""
+        return self.until_us >= self.base_us
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the offset; the same position always gives the same text."""
+        tables = {
+            name: {"snapshot": seen.snapshot, "hops": [list(hop) for hop in seen.hops]}
+            for name, seen in sorted(self.tables.items())
+        }
+        return asdict(self) | {"tables": tables}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> FollowPosition:
+        """Read an offset."""
+        tables = {
+            name: FollowedSnapshot(seen["snapshot"], tuple(Hop(*hop) for hop in seen["hops"]))
+            for name, seen in said["tables"].items()
+        }
+        return cls(**{**said, "tables": tables})
+
+
+def beginning(
+    start_us: int, snapshots: Mapping[str, int | None], *, since_us: int, null_times: int = 0
+) -> FollowPosition:
+    """Return where to begin: nothing older than the start is to be read of what is there now."""
+    tables = {name: FollowedSnapshot(snapshot) for name, snapshot in snapshots.items()}
+    return FollowPosition(0, 0, since_us, start_us, start_us, tables, null_times=null_times)
+
 
 OnOverwrite = Literal["fail", "skip"]
 
@@ -24,11 +103,11 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CommitRules:
     """How a table is followed: what to do with what it meets.
 
     `loses` says whether a snapshot lacks a file that another has; `is_behind` whether all that a
-    commit has taken away was dispatched before, and nothing put in its place.
+    commit has taken away was dispatched before, and nothing put there instead.
     """
 
     table: str
@@ -63,11 +142,11 @@ class Way:
         """
         if self.loses(seen, commit.snapshot):
             raise Terminal(
-                f"the snapshots of {self.table} after {seen}, up to which it was followed, were"
-                f" expired up to {commit.snapshot}, and files were rewritten or removed among them:"
-                " which rows are new cannot be told",
-                "begin anew under another name, with follow: {start: …} at the time that was reached;"
-                " keep snapshots for longer than the application is down",
+                f"the application has read {self.table} up to snapshot {seen}; the snapshots from "
+                f"there to {commit.snapshot} have expired, and files were rewritten or removed in "
+                "them, so headrace cannot tell which rows are new",
+                "start over under another name, with follow: {start: …} set to the time that was "
+                "reached; keep snapshots longer than the application may be down",
             )
 
     def _refuse_overwrite(self, commit: Commit) -> None:
@@ -75,8 +154,9 @@ class Way:
             return
         if not self.is_behind(commit):
             raise Terminal(
-                f"snapshot {commit.snapshot} of {self.table} is of kind {commit.operation}: it changed"
-                " rows that were there, and a stream can only add",
-                "follow: {on_overwrite: skip} goes on behind it: what it changed is delivered as it is"
-                " now where that was not delivered before, and not at all where it was",
+                f"snapshot {commit.snapshot} of {self.table} ({commit.operation}) changed "
+                "existing rows; a stream can only add rows",
+                "follow: {on_overwrite: skip} continues after it: changed rows that were not "
+                "delivered before are delivered as they are now; the others are not delivered "
+                "again",
             )

@@ -5,39 +5,37 @@ from __future__ import annotations
 import shutil
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
 
-from backfill.enumerator import STEP_LIMITS
-from backfill.follow import holding
-from backfill.follow.place import Hop, beginning
-from backfill.follow.source import NAME, FollowSource
-from backfill.follow.table import ALWAYS, Followed, FollowedTable
-from backfill.follow.task import Asked
-from backfill.source import LakeSource
-from backfill.watermarks import require_arrivals
-from headrace.application.live_source import turned_away_folder
+from backfill.plan.steps import STEP_LIMITS
+from backfill.read.source import LakeSource
+from backfill.run.watermarks import require_arrivals
+from headrace.application.live_source import rejected_folder
 from headrace.application.transform import bound_ahead
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
-from headrace.times import parse_time_us
+from headrace.times import MICROSECOND, parse_time_us
+from stream_app.follow import tags
+from stream_app.follow.position import Hop, beginning
+from stream_app.follow.source import NAME, FollowSource
+from stream_app.follow.table import ALWAYS, FollowedTable, FollowedTableSettings
+from stream_app.follow.task import FollowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from backfill.follow.place import Place
-    from headrace.config.app import IcebergSource
-    from headrace.config.follow import Follow
+    from headrace.application.ahead_of_time import Ahead
+    from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
+    from headrace.config.app.follow import Follow
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
-    from headrace.records.ahead import Ahead
-
-MICROSECOND: Final = timedelta(microseconds=1)
+    from headrace.config.workspace.workspace import Workspace
+    from stream_app.follow.position import FollowPosition
+    from stream_app.live import LiveStart
 
 
 def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
@@ -47,23 +45,13 @@ def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
     )
 
 
-def followed_streams(  # noqa: PLR0913 - the sources of a run
-    spark: SparkSession,
-    workspace: Workspace,
-    app: LoadedApp,
-    sources: Mapping[str, IcebergSource],
-    checkpoint: Path,
-    *,
-    once: bool,
-    fresh: bool,
+def followed_streams(
+    opening: LiveStart, sources: Mapping[str, IcebergSource]
 ) -> dict[str, DataFrame]:
-    """Return a stream for each of them, aligned by one frontier.
-
-    `fresh` says that the query's checkpoint has no batch yet. With `once` the streams end with what
-    the tables hold now.
-    """
+    """Return a stream for each of them, aligned by one frontier."""
     if not sources:
         return {}
+    spark, workspace, app = opening.spark, opening.workspace, opening.app
     tables = _tables(app, sources)
     follows = [follow for source in sources.values() if (follow := source.follow) is not None]
     # Before anything is held for a run that cannot begin.
@@ -71,9 +59,9 @@ def followed_streams(  # noqa: PLR0913 - the sources of a run
         name: _columns(workspace, source, tables[source.identifier], bound_ahead(app, name))
         for name, source in sources.items()
     }
-    holder = holding.holder_of(app.config.name, checkpoint)
-    begin = _begin(workspace, tables, _start(app, follows), holder) if fresh else None
-    runs = checkpoint.with_name("follow")
+    holder = tags.holder_of(app.config.name, opening.checkpoint)
+    begin = _begin(workspace, tables, _start(app, follows), holder) if opening.fresh else None
+    runs = opening.checkpoint.with_name("follow")
     shutil.rmtree(runs, ignore_errors=True)
     folder = runs / uuid4().hex
     folder.mkdir(parents=True)
@@ -81,7 +69,7 @@ def followed_streams(  # noqa: PLR0913 - the sources of a run
     streams = {}
     for name, source in sources.items():
         ahead = bound_ahead(app, name)
-        asked = Asked(
+        options = FollowOptions(
             workspace=str(workspace.root),
             table=source.identifier,
             columns=columns[name],
@@ -91,22 +79,24 @@ def followed_streams(  # noqa: PLR0913 - the sources of a run
             interval_s=min(follow.discovery_interval for follow in follows).total_seconds(),
             holder=holder,
             folder=str(folder),
-            turned_away=str(turned_away_folder(workspace.state_dir, app, _name_of(app, source))),
+            rejected=str(rejected_folder(workspace.state_dir, app, name_of(app, source))),
             readers=spark.sparkContext.defaultParallelism,
-            once=once,
+            once=opening.once,
             begin=None if begin is None else begin.to_json(),
             ahead=None if ahead is None else ahead.to_json(),
         )
-        options = {"asked": msgspec.json.encode(asked).decode()}
-        streams[name] = spark.readStream.format(NAME).options(**options).load()
+        reader = spark.readStream.format(NAME)
+        streams[name] = reader.option("settings", msgspec.json.encode(options).decode()).load()
     return streams
 
 
-def _tables(app: LoadedApp, sources: Mapping[str, IcebergSource]) -> dict[str, Followed]:
-    found: dict[str, Followed] = {}
+def _tables(
+    app: LoadedApp, sources: Mapping[str, IcebergSource]
+) -> dict[str, FollowedTableSettings]:
+    found: dict[str, FollowedTableSettings] = {}
     for name, source in sources.items():
         follow = _follow(source)
-        followed = Followed(
+        followed = FollowedTableSettings(
             source.identifier,
             follow.time_column or INGESTION_TS,
             threshold_of(sources) // MICROSECOND,
@@ -116,9 +106,10 @@ def _tables(app: LoadedApp, sources: Mapping[str, IcebergSource]) -> dict[str, F
         )
         if found.setdefault(source.identifier, followed) != followed:
             raise UsageError(
-                f"{name} of {app.config.name} follows {source.identifier} in another way than"
-                " another of its sources",
-                "a table is followed once for all: let up_to, on_overwrite, time_column and null_times agree",
+                f"{name} of {app.config.name} follows {source.identifier} with other settings "
+                "than another source does",
+                "a table is followed once for all sources: set up_to, on_overwrite, time_column "
+                "and null_times to the same values",
             )
     return found
 
@@ -127,13 +118,15 @@ def _start(app: LoadedApp, follows: list[Follow]) -> str:
     starts = sorted({follow.start for follow in follows})
     if len(starts) > 1:
         raise UsageError(
-            f"the tables that {app.config.name} follows begin at {' and at '.join(starts)}",
-            "they go on together: let follow.start agree",
+            f"the tables that {app.config.name} follows start at {' and at '.join(starts)}",
+            "they are read together: set follow.start to the same value",
         )
     return starts[0]
 
 
-def _begin(workspace: Workspace, tables: Mapping[str, Followed], start: str, holder: str) -> Place:
+def _begin(
+    workspace: Workspace, tables: Mapping[str, FollowedTableSettings], start: str, holder: str
+) -> FollowPosition:
     """Return where to begin, and hold the snapshots that the tables have now."""
     since_us = ALWAYS.start_us if start in {"earliest", "latest"} else parse_time_us(start)
     snapshots, null_times = {}, 0
@@ -142,13 +135,16 @@ def _begin(workspace: Workspace, tables: Mapping[str, Followed], start: str, hol
         snapshots[name] = snapshot = table.look().snapshot
         if snapshot is not None and start != "latest":
             null_times += table.null_times(Hop(None, snapshot), since_us)
-        holding.move(table.table, holder, () if snapshot is None else (snapshot,))
+        tags.move(table.table, holder, () if snapshot is None else (snapshot,))
     start_us = time.time_ns() // 1000 if start == "latest" else since_us
     return beginning(start_us, snapshots, since_us=since_us, null_times=null_times)
 
 
 def _columns(
-    workspace: Workspace, source: IcebergSource, followed: Followed, ahead: Ahead | None
+    workspace: Workspace,
+    source: IcebergSource,
+    followed: FollowedTableSettings,
+    ahead: Ahead | None,
 ) -> tuple[str, ...]:
     """Return the columns to read. They stay the same for as long as the query runs.
 
@@ -174,5 +170,6 @@ def _follow(source: IcebergSource) -> Follow:
     return source.follow
 
 
-def _name_of(app: LoadedApp, source: IcebergSource) -> str:
+def name_of(app: LoadedApp, source: KafkaTopics | HybridSource | IcebergSource) -> str:
+    """Return the name that the file gives to a source."""
     return next(name for name, one in app.config.sources.items() if one is source)

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from backfill.follow.follower import Look
-from backfill.follow.history import Commit, OnOverwrite, Way
-from backfill.listing import has_deletes
-from backfill.period import Period, parse_period
-from backfill.preconditions import NullTimes, RowsWithoutTime
-from backfill.selection import may_be_null
-from backfill.source import LakeSource
+from backfill.plan.period import Period, parse_period
+from backfill.plan.preconditions import NullTimes, RowsWithoutTime
+from backfill.read.enumerator import FileEnumerator
+from backfill.read.file_columns import may_be_null
+from backfill.read.listing import has_deletes
+from backfill.read.source import LakeSource
 from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.history import main_line
 from headrace.iceberg.manifest_scan import live_entries
 from headrace.landing.completeness import complete_up_to
+from stream_app.follow.follower import TableStatus
+from stream_app.follow.position import Commit, CommitRules, OnOverwrite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
 
-    from backfill.follow.place import Hop, Seen
-    from backfill.source import Found
-    from backfill.units import Unit
-    from headrace.config.workspace import Workspace
+    from backfill.plan.units import Unit
+    from backfill.read.enumerator import FileList
+    from headrace.config.workspace.workspace import Workspace
+    from stream_app.follow.position import FollowedSnapshot, Hop
 
 ALWAYS: Final = parse_period("0001-01-01", "9999-12-31")
 FILES_AT_ONCE: Final = 4
@@ -39,7 +40,7 @@ UpTo = Literal["complete", "committed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedTableSettings:
     """A table, and how it is followed."""
 
     name: str
@@ -53,7 +54,7 @@ class Followed:
 class FollowedTable:
     """The table of a catalog, as a follower asks about it. What was found of a file is kept."""
 
-    def __init__(self, workspace: Workspace, followed: Followed) -> None:
+    def __init__(self, workspace: Workspace, followed: FollowedTableSettings) -> None:
         self._workspace = workspace
         self._followed = followed
         self._table: Table | None = None
@@ -68,34 +69,34 @@ class FollowedTable:
             self._table = load_table(self._workspace, self._followed.name)
         return self._table
 
-    def look(self) -> Look:
+    def look(self) -> TableStatus:
         """Return how the table is now."""
         self.table.refresh()
         head = self.table.current_snapshot()
         said = complete_up_to(self.table.properties) if self._followed.up_to == "complete" else None
         snapshot = None if head is None else head.snapshot_id
-        return Look(snapshot, None if said is None else said.time_us, said is not None)
+        return TableStatus(snapshot, None if said is None else said.time_us, said is not None)
 
-    def hops(self, seen: Seen, until_us: int) -> tuple[Hop, ...]:
+    def hops(self, seen: FollowedSnapshot, until_us: int) -> tuple[Hop, ...]:
         """Return the way to the newest snapshot from another, dispatched up to a time."""
-        way = Way(
+        rules = CommitRules(
             self._followed.name,
             self._followed.on_overwrite,
             lambda one, other: bool(self._lost(one, other)),
             partial(self._is_behind, until_us=until_us),
         )
-        return way.hops(seen.snapshot, self._line_after(seen.snapshot))
+        return rules.hops(seen.snapshot, self._line_after(seen.snapshot))
 
     def units(self, snapshot: int | None, from_us: int) -> Sequence[Unit]:
         """Return what a snapshot has that may have rows from a time on, cut as a replay cuts."""
         if snapshot is None:
             return []
         if self._left is None or self._left[0] != snapshot or self._left[1] > from_us:
-            source = self._source(snapshot, Period(from_us, ALWAYS.end_us_exclusive))
-            files = source.files_in(self._manifests(snapshot)).units
+            enumerator = self._files(snapshot, Period(from_us, ALWAYS.end_us_exclusive))
+            files = enumerator.files_in(self._manifests(snapshot)).units
             present = {file.path for file in files}
             self._cut = {path: units for path, units in self._cut.items() if path in present}
-            self._left = snapshot, from_us, self._narrow(source, files, self._cut)
+            self._left = snapshot, from_us, self._narrow(enumerator, files, self._cut)
         elif self._left[1] < from_us:
             left = [unit for unit in self._left[2] if unit.max_ts_us >= from_us]
             self._left = snapshot, from_us, left
@@ -107,18 +108,20 @@ class FollowedTable:
             return []
         key = hop, since_us, before_us
         if key not in self._added:
-            source, found = self._files_added(hop, since_us, before_us)
+            enumerator, found = self._files_added(hop, since_us, before_us)
             kept = list(self._added.items())[-HOPS_KEPT:]
-            self._added = {**dict(kept), key: self._narrow(source, found.units, {})}
+            self._added = {**dict(kept), key: self._narrow(enumerator, found.units, {})}
         return self._added[key]
 
     def rows_added(self, hop: Hop, since_us: int, before_us: int) -> int:
         """Count the rows that a hop has added between two times; reads where bounds do not tell."""
         if since_us >= before_us:
             return 0
-        source, found = self._files_added(hop, since_us, before_us)
+        enumerator, found = self._files_added(hop, since_us, before_us)
         return sum(
-            sum(batch.num_rows for batch in source.rows(file)) if file.partly else file.rows
+            sum(batch.num_rows for batch in enumerator.source.rows(file))
+            if file.partly
+            else file.rows
             for file in found.units
         )
 
@@ -133,21 +136,23 @@ class FollowedTable:
             raise RowsWithoutTime(name, column, found.without_time, rows)
         return rows
 
-    def _files_added(self, hop: Hop, since_us: int, before_us: int) -> tuple[LakeSource, Found]:
-        source = self._source(hop.after, Period(since_us, before_us))
+    def _files_added(
+        self, hop: Hop, since_us: int, before_us: int
+    ) -> tuple[FileEnumerator, FileList]:
+        enumerator = self._files(hop.after, Period(since_us, before_us))
         fresh, gone = self._changed(hop.before, hop.after)
         # A commit may bring manifests together: what they list was there before.
         held = self._paths(gone)
-        found = source.files_in(fresh)
-        return source, found._replace(
+        found = enumerator.files_in(fresh)
+        return enumerator, found._replace(
             units=[file for file in found.units if file.path not in held],
             without_time=[file for file in found.without_time if file.path not in held],
         )
 
-    def _source(self, snapshot: int, period: Period) -> LakeSource:
+    def _files(self, snapshot: int, period: Period) -> FileEnumerator:
         self._snapshot(snapshot)
         followed = self._followed
-        return LakeSource(
+        source = LakeSource(
             self._workspace,
             followed.name,
             period,
@@ -155,17 +160,17 @@ class FollowedTable:
             snapshot_id=snapshot,
             columns=(followed.time_column.partition(".")[0],),
             time_column=followed.time_column,
-            scan=True,
         )
+        return FileEnumerator(source, scan=True)
 
     def _narrow(
-        self, source: LakeSource, files: Sequence[Unit], known: dict[str, Sequence[Unit]]
+        self, enumerator: FileEnumerator, files: Sequence[Unit], known: dict[str, Sequence[Unit]]
     ) -> list[Unit]:
         """Cut the files that span more time than the threshold, unless that was done before."""
         threshold_us = self._followed.threshold_us
         wide = [file for file in files if file.width_us > threshold_us and file.path not in known]
         with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
-            cut = pool.map(partial(source.cut, threshold_us=threshold_us), wide)
+            cut = pool.map(partial(enumerator.cut, threshold_us=threshold_us), wide)
             known |= {file.path: units for file, (units, _) in zip(wide, cut, strict=True)}
         narrow = (known.get(file.path, (file,)) for file in files)
         return [unit for units in narrow for unit in units]
@@ -180,9 +185,9 @@ class FollowedTable:
                 return line[::-1]
             if since is not None and _age(snapshot) <= _age(since):
                 raise Terminal(
-                    f"{self._followed.name} was rolled back: snapshot {seen}, up to which it was"
-                    " followed, is no longer behind its newest",
-                    "roll it forward again, or begin anew under another name",
+                    f"{self._followed.name} was rolled back: the application has read up to "
+                    f"snapshot {seen}, which is no longer in the table's history",
+                    "roll it forward again, or start over under another name",
                 )
             parent = snapshot.parent_snapshot_id
             operation = "append" if snapshot.summary is None else snapshot.summary.operation.value
@@ -197,7 +202,7 @@ class FollowedTable:
             return False
         fresh, gone = self._changed(commit.parent, commit.snapshot)
         held = self._paths(fresh)
-        files = self._source(commit.parent, ALWAYS).files_in(gone).units
+        files = self._files(commit.parent, ALWAYS).files_in(gone).units
         return all(file.max_ts_us < until_us for file in files if file.path not in held)
 
     def _lost(self, one: int | None, other: int) -> set[str]:
@@ -225,10 +230,10 @@ class FollowedTable:
         manifests = self._snapshot(snapshot).manifests(self.table.io)
         if has_deletes(manifests):
             raise Terminal(
-                f"snapshot {snapshot} of {self._followed.name} has rows that are deleted by files of"
-                " their own (merge-on-read), and a stream cannot take rows back",
-                "compact the table (in Spark: CALL system.rewrite_data_files with"
-                " delete-file-threshold 1), and let its writers copy on write",
+                f"snapshot {snapshot} of {self._followed.name} has delete files (merge-on-read), "
+                "and a stream cannot take rows back",
+                "compact the table (in Spark: CALL system.rewrite_data_files with "
+                "delete-file-threshold 1), and set its writers to copy-on-write",
             )
         return manifests
 
@@ -239,9 +244,10 @@ class FollowedTable:
             found = self.table.snapshot_by_id(snapshot)
         if found is None:
             raise Terminal(
-                f"snapshot {snapshot} of {self._followed.name}, up to which it was followed, is gone",
-                "it was expired though it had a tag, or the tag could not be made: begin anew under"
-                " another name, with follow: {start: …} at the time that was reached",
+                f"the application has read {self._followed.name} up to snapshot {snapshot}, which "
+                "is gone",
+                "it expired although it had a tag, or the tag could not be set: start over under "
+                "another name, with follow: {start: …} set to the time that was reached",
             )
         return found
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 import structlog
+
+from headrace.retries import retry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 PREFIX: Final = "headrace-follow-"
-# Others commit meanwhile.
-WAITS_S: Final = (0.0, 0.2, 1.0)
 log = structlog.get_logger(__name__)
 
 
@@ -35,25 +34,25 @@ def move(table: Table, holder: str, needed: Iterable[int]) -> bool:
     """Tag these snapshots, and no others, in the holder's name; whether that could be done."""
     own = f"{PREFIX}{holder}-"
     wanted = {f"{own}{snapshot}": snapshot for snapshot in needed}
-    for wait_s in WAITS_S:
-        time.sleep(wait_s)
-        try:
-            table.refresh()
-            tags = {name for name in table.metadata.refs if name.startswith(own)}
-            if tags == wanted.keys():
-                return True
+
+    def change_tags() -> None:
+        table.refresh()
+        tags = {name for name in table.metadata.refs if name.startswith(own)}
+        if tags != wanted.keys():
             with table.manage_snapshots() as change:
                 for name in sorted(wanted.keys() - tags):
                     change.create_tag(wanted[name], name)
                 for name in sorted(tags - wanted.keys()):
                     change.remove_tag(name)
-        except Exception as problem:  # noqa: BLE001 - a catalog without the right to write must not end a read
-            reason = type(problem).__name__
-        else:
-            return True
-    log.warning(
-        "snapshots could not be tagged: an expiry may take what is not read yet",
-        table=".".join(table.name()),
-        reason=reason,
-    )
-    return False
+
+    try:
+        # Others commit meanwhile.
+        retry(change_tags, Exception, attempts=3, first_wait_s=0.2)
+    except Exception as problem:  # noqa: BLE001 - a catalog without the right to write must not end a read
+        log.warning(
+            "snapshots could not be tagged; they may expire before they are read",
+            table=".".join(table.name()),
+            reason=type(problem).__name__,
+        )
+        return False
+    return True

@@ -11,71 +11,66 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from pyspark.sql.datasource import InputPartition
 
-from backfill.columns import arrivals_of
-from backfill.follow.table import Followed  # noqa: TC001 - an option is read by its types
-from backfill.period import Period
-from backfill.source import LakeSource
-from backfill.spark_task import KEPT_S
-from headrace.application import turned_away
+from backfill.apps.spark_task import KEPT_S
+from backfill.plan.period import Period
+from backfill.read.batch_columns import arrivals_of
+from backfill.read.source import LakeSource
+from headrace.application.ahead_of_time import Ahead, hold_back
+from headrace.application.rejected_counts import store_counts
 from headrace.config.load import load_workspace
-from headrace.python_workers import settle
-from headrace.records.ahead import Ahead, hold_back
+from headrace.jvm.python_workers import settle
 from headrace.schema.arrow import for_spark
+from stream_app.follow.table import FollowedTableSettings  # noqa: TC001 - an option is read by its types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
-    from backfill.follow.follower import Part
-    from backfill.units import Unit
+    from backfill.plan.units import Unit
+    from stream_app.follow.follower import UnitPart
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What the source of a table is told, as JSON in the option `asked`.
+class FollowOptions(msgspec.Struct, frozen=True):
+    """What the source of a table is told, as JSON in the option `options`.
 
     `tables` are all that are followed together, `threshold_us` the bound that they keep. `begin`
     is where a query begins whose checkpoint has no batch yet. With `once` the tables are looked at
-    once, and what they hold then is read. `turned_away` is a folder for counts.
+    once, and what they hold then is read. `rejected` is a folder for counts.
     """
 
     workspace: str
     table: str
     columns: tuple[str, ...]
-    tables: tuple[Followed, ...]
+    tables: tuple[FollowedTableSettings, ...]
     max_rows: int
     max_bytes: int
     interval_s: float
     holder: str
     folder: str
-    turned_away: str
+    rejected: str
     readers: int
     once: bool
     begin: dict[str, Any] | None
     ahead: str | None
 
     @property
-    def followed(self) -> Followed:
+    def followed(self) -> FollowedTableSettings:
         """The table of this source."""
         return next(one for one in self.tables if one.name == self.table)
 
 
 @dataclass
-class Share(InputPartition):
-    """What one task reads: units of one snapshot, in a batch that ends at the place of a number."""
+class FollowPartition(InputPartition):
+    """What one task reads: units of one snapshot, in a batch that ends at the position of a number."""
 
     batch: int
     number: int
     snapshot: int
-    units: tuple[Unit, ...]
-
-    def __init__(self, batch: int, number: int, snapshot: int, units: Sequence[Unit]) -> None:
-        super().__init__(None)
-        self.batch, self.number, self.snapshot = batch, number, snapshot
-        self.units = tuple(units)
+    units: Sequence[Unit]
 
 
-def units_of(found: Iterable[Part]) -> dict[int, list[Unit]]:
+def units_of(found: Iterable[UnitPart]) -> dict[int, list[Unit]]:
     """Return the units to read of each snapshot; what two parts have of one file is read at once."""
     whole: dict[tuple[int, str, tuple[int, int] | None], Unit] = {}
     by_snapshot: dict[int, list[Unit]] = {}
@@ -91,7 +86,7 @@ def units_of(found: Iterable[Part]) -> dict[int, list[Unit]]:
     return by_snapshot
 
 
-def _windowed(part: Part) -> Unit:
+def _windowed(part: UnitPart) -> Unit:
     low, end = part.unit.window_us or (part.from_us, part.before_us)
     window = max(low, part.from_us), min(end, part.before_us)
     return replace(part.unit, window_us=window)
@@ -108,35 +103,35 @@ def _together(one: Unit, other: Unit) -> Unit:
     )
 
 
-def rows(asked: Asked, share: Share) -> Iterator[pa.RecordBatch]:
+def rows(options: FollowOptions, share: FollowPartition) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's units, as Spark takes them."""
     windows = [unit.window_us for unit in share.units if unit.window_us is not None]
     span = min(low for low, _ in windows), max(end for _, end in windows)
     source = _source(
-        asked.workspace,
-        asked.followed,
-        asked.columns,
+        options.workspace,
+        options.followed,
+        options.columns,
         share.snapshot,
         span,
         int(time.monotonic() // KEPT_S),
     )
     settle()
-    ahead = None if asked.ahead is None else Ahead.from_json(asked.ahead)
-    turned = 0
+    ahead = None if options.ahead is None else Ahead.from_json(options.ahead)
+    rejected = 0
     for batch in (batch for unit in share.units for batch in source.rows(unit)):
         kept = batch
         if ahead is not None:
-            held = hold_back(batch, ahead, arrivals_of(batch, asked.followed.time_column))
-            kept, turned = held.batch, turned + len(held.rows)
+            held = hold_back(batch, ahead, arrivals_of(batch, options.followed.time_column))
+            kept, rejected = held.batch, rejected + len(held.rows)
         yield kept.cast(for_spark(kept.schema))
-    work = f"{asked.table} {share.batch} {share.snapshot} {share.number}"
-    turned_away.keep(Path(asked.turned_away), work, {"ahead": turned})
+    work = f"{options.table} {share.batch} {share.snapshot} {share.number}"
+    store_counts(Path(options.rejected), work, {"ahead": rejected})
 
 
 @lru_cache(maxsize=16)
 def _source(
     workspace: str,
-    followed: Followed,
+    followed: FollowedTableSettings,
     columns: tuple[str, ...],
     snapshot: int,
     span: tuple[int, int],
@@ -150,5 +145,4 @@ def _source(
         snapshot_id=snapshot,
         columns=columns,
         time_column=followed.time_column,
-        scan=True,
     )

@@ -10,17 +10,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from backfill.follow.place import Place
-from headrace.application.places import from_json
-from headrace.checkpoint import VERSION
+from headrace.application.positions import from_json
 from headrace.errors import Terminal, UsageError
+from headrace.queries.checkpoint import VERSION
 from headrace.times import format_time_us, parse_time_us
+from stream_app.follow.position import FollowPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from headrace.application.places import Places
+    from headrace.application.positions import Positions
 
 _US_PER_MS: Final = 1000
 PARTITIONS_SHOWN: Final = 6
@@ -40,7 +40,7 @@ class Batch:
     obstacle: str | None = None
 
     @property
-    def places(self) -> tuple[Places, ...]:
+    def positions(self) -> tuple[Positions, ...]:
         """Where the sources were in their topics, the live half of a hybrid source included."""
         halves = (one["live"] if "past" in one else one for one in self.offsets)
         return tuple(from_json(one) for one in halves if one and "tables" not in one)
@@ -62,7 +62,7 @@ def committed_batches(checkpoint: Path) -> list[Batch]:
         obstacle = None
         if number and number - 1 not in logged:
             # Spark begins by looking where the last batch began.
-            obstacle = f"batch {number - 1}, which it begins at, is gone from Spark's log"
+            obstacle = f"batch {number - 1}, at whose end it begins, is gone from Spark's log"
         try:
             began_us, offsets = _record(checkpoint / "offsets" / str(number))
         except FileNotFoundError:
@@ -79,33 +79,31 @@ def numbers(log: Path) -> set[int]:
     return {int(path.name) for path in log.iterdir() if path.name.isdecimal()}
 
 
-def chosen(batches: Sequence[Batch], to: str) -> Batch:
+def choose_batch(batches: Sequence[Batch], to: str) -> Batch:
     """Return the batch of that number, or the newest that had begun by that time."""
     possible = [one for one in batches if one.obstacle is None]
     if not possible:
         why = f": {batches[0].obstacle}" if batches else ""
         raise Terminal(
-            f"there is no batch to go back to{why}", "begin anew, or backfill from the lake"
+            f"there is no batch to rewind to{why}", "start over, or backfill from the lake"
         )
     asked = _asked(to)
     found = next((one for one in batches if asked(one)), None)
     if found is not None and found.obstacle is None:
         return found
-    why = (
-        f"there is no committed batch of {to}" if to.isdecimal() else f"no batch is as old as {to}"
-    )
+    why = f"there is no committed batch {to}" if to.isdecimal() else f"no batch had begun by {to}"
     if found is not None:
-        why = f"{found} cannot be gone back to: {found.obstacle}"
-    raise Terminal(why, f"the oldest that can be is {possible[-1]}, the newest {possible[0]}")
+        why = f"cannot rewind to {found}: {found.obstacle}"
+    raise Terminal(why, f"the oldest possible is {possible[-1]}, the newest {possible[0]}")
 
 
-def shown(offset: Mapping[str, Any]) -> str:
+def describe_offset(offset: Mapping[str, Any]) -> str:
     """Say in a few words where a source is, by its offset in Spark's log."""
     if "tables" in offset:
-        place = Place.from_json(offset)
-        names = ", ".join(sorted(place.tables))
+        position = FollowPosition.from_json(offset)
+        names = ", ".join(sorted(position.tables))
         # Before the first row there is no time to tell.
-        reached = None if place.reached_us is None else format_time_us(place.until_us)
+        reached = None if position.reached_us is None else format_time_us(position.until_us)
         return f"{names} {reached}" if reached else f"nothing of {names} yet"
     if "past" in offset:
         live = offset["live"]
@@ -113,9 +111,9 @@ def shown(offset: Mapping[str, Any]) -> str:
     return _in_topics(from_json(offset))
 
 
-def _in_topics(places: Places) -> str:
+def _in_topics(positions: Positions) -> str:
     told = []
-    for topic, of in sorted(places.items()):
+    for topic, of in sorted(positions.items()):
         each = " ".join(f"{number}:{offset}" for number, offset in sorted(of.items()))
         total = f"{sum(of.values()):,} in {len(of)} partitions"
         told.append(f"{topic} {each if len(of) <= PARTITIONS_SHOWN else total}")
@@ -149,6 +147,6 @@ def _record(file: Path) -> tuple[int, tuple[Mapping[str, Any], ...]]:
         version, found, began_us = "", (), 0
     if version != VERSION:
         raise Terminal(
-            f"Spark's log of offsets cannot be read: {file}", "restore it, or begin anew"
+            f"Spark's log of offsets cannot be read: {file}", "restore it, or start over"
         )
     return began_us, found

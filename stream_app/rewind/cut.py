@@ -20,7 +20,7 @@ from stream_app.rewind import results
 from stream_app.rewind.state_files import belongs_to_later
 
 if TYPE_CHECKING:
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 CHECKPOINT: Final = "checkpoint"
 DRAFT: Final = "rewind.part"
@@ -40,7 +40,7 @@ class Cut(msgspec.Struct, frozen=True):
 
 def sources_begun_with(state: Path) -> dict[str, str]:
     """Return which candidate each source was begun with: the checkpoint's offsets are of these."""
-    advice = f"restore it; or begin anew: another name in the file, or remove {state}"
+    advice = f"restore it; or start over with another name in the file, or remove {state}"
     return state_files.read(state / SOURCES, dict[str, str], advice)
 
 
@@ -58,7 +58,7 @@ def finish(state: Path, workspace: Workspace) -> None:
     ready, current = state / READY, state / CHECKPOINT
     if not (ready / PLAN).exists():
         return
-    cut = state_files.read(ready / PLAN, Cut, f"remove {ready}: the rewind has not begun")
+    cut = state_files.read(ready / PLAN, Cut, f"remove {ready}: the rewind has changed nothing yet")
     aside = state / cut.aside
     if (ready / CHECKPOINT).exists():
         try:
@@ -74,7 +74,7 @@ def finish(state: Path, workspace: Workspace) -> None:
             state_files.move(current, aside / CHECKPOINT)
         state_files.move(ready / CHECKPOINT, current)
     _forget(state)
-    log.info("gone back", batch=cut.batch, kept=str(aside))
+    log.info("rewound", batch=cut.batch, kept=str(aside))
 
 
 def _forget(state: Path) -> None:

@@ -1,72 +1,190 @@
-"""What an application can go back to, looked at from all sides before anything changes."""
+"""What an application can go back to: each batch is checked against topics, tables and state."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headrace.config.app import HybridSource
+from backfill.run import tags as replay_tags
+from backfill.run.planning import sources_of
+from backfill.run.request import state_of
+from headrace.config.app.file import HybridSource
 from headrace.errors import Terminal
+from headrace.iceberg.catalog import load_table
+from headrace.kafka.cluster import KafkaCluster
+from stream_app.follow import tags
+from stream_app.follow.position import FollowPosition
 from stream_app.rewind import cut
 from stream_app.rewind.batches import committed_batches
-from stream_app.rewind.followed import Followed
-from stream_app.rewind.kafka import held_by_topics, judged
-from stream_app.rewind.past import Past
-from stream_app.rewind.state_files import State
-from stream_app.topics import kept_ids, refuse_made_anew, topic_ids, topics_behind
+from stream_app.rewind.state_files import QueryState
+from stream_app.topics import refuse_recreated, stored_topic_ids, topic_ids, topics_behind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from backfill.plan.plan import Plan
+    from headrace.application.positions import Positions
+    from headrace.config.app.file import KafkaTopics
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from stream_app.rewind.batches import Batch
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class RewindHistory:
     """The batches of an application, the newest first, each with what stands in its way."""
 
     batches: tuple[Batch, ...]
-    past: Past | None
-    followed: Followed
+    replayed: ReplayedTables | None
+    followed: FollowedTables
+
+    def hold(self, batch: Batch, holder: str) -> None:
+        """Tag the snapshots that the batch goes on from."""
+        if self.replayed is not None:
+            self.replayed.hold(batch)
+        self.followed.hold(batch, holder)
 
 
-def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> History:
-    """Look at the checkpoint's logs and state, at the topics, and at the tables it began with."""
+def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> RewindHistory:
+    """Check all batches of a checkpoint; nothing is changed."""
     checkpoint = state / cut.CHECKPOINT
     found = committed_batches(checkpoint)
     if not found:
         raise Terminal(
-            f"application {app.config.name} has no batch behind it in {checkpoint}",
-            "is it the right file and workspace? headrace run -c … begins it",
+            f"application {app.config.name} has no committed batch in {checkpoint}",
+            "check the file and the workspace; headrace run -c … starts the application",
         )
-    names = _read_by(app, state)
+    names = _sources_begun_with(app, state)
     sources = topics_behind(app, names)
-    refuse_made_anew(kept_ids(checkpoint), topic_ids(workspace, sources))
-    held, kept = held_by_topics(workspace, sources), State(checkpoint / "state")
-    began = any(isinstance(app.config.sources[name], HybridSource) for name in names)
-    past = Past.of(workspace, f"hybrid-{app.config.name}") if began else None
-    followed = Followed(workspace)
-    known = (followed.judged(judged(_judged(batch, kept), held)) for batch in found)
-    judged_all = tuple(one if past is None else past.judged(one) for one in known)
-    return History(judged_all, past, followed)
+    refuse_recreated(stored_topic_ids(checkpoint), topic_ids(workspace, sources))
+    spans, stores = _spans_of_topics(workspace, sources), QueryState(checkpoint / "state")
+    followed, replayed = FollowedTables(workspace), None
+    obstacles: list[Callable[[Batch], str | None]] = [
+        lambda batch: stores.missing(batch.number),
+        lambda batch: _missing_in_kafka(batch, spans),
+        followed.obstacle,
+    ]
+    if any(isinstance(app.config.sources[name], HybridSource) for name in names):
+        replayed = ReplayedTables.of(workspace, f"hybrid-{app.config.name}")
+        obstacles.append(replayed.obstacle)
+    checked = (_checked(batch, obstacles) for batch in found)
+    return RewindHistory(tuple(checked), replayed, followed)
 
 
-def _judged(batch: Batch, state: State) -> Batch:
+def _checked(batch: Batch, obstacles: Iterable[Callable[[Batch], str | None]]) -> Batch:
+    """Return the batch with the first obstacle that is found."""
     if batch.obstacle is not None:
         return batch
-    return replace(batch, obstacle=state.missing(batch.number))
+    return replace(batch, obstacle=next((why for find in obstacles if (why := find(batch))), None))
 
 
-def _read_by(app: LoadedApp, state: Path) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class ReplayedTables:
+    """The plan over the tables that hybrid sources began with, and which snapshots have expired."""
+
+    workspace: Workspace
+    run_id: str
+    plan: Plan
+    expired: tuple[str, ...]
+
+    @classmethod
+    def of(cls, workspace: Workspace, run_id: str) -> ReplayedTables:
+        """Look at the tables as they are now."""
+        plan = state_of(workspace, run_id).plan()
+        expired = tuple(
+            one.name
+            for one in plan.sources
+            if one.snapshot_id is not None
+            and load_table(workspace, one.name).snapshot_by_id(one.snapshot_id) is None
+        )
+        return cls(workspace, run_id, plan, expired)
+
+    def obstacle(self, batch: Batch) -> str | None:
+        """Say which snapshots the batch needs and that have expired."""
+        if not self.expired or not self._is_within(batch):
+            return None
+        return f"its snapshot of {', '.join(self.expired)} has expired"
+
+    def hold(self, batch: Batch) -> None:
+        """Tag the snapshots again, where the batch is within the plan."""
+        if self._is_within(batch):
+            for source in sources_of(self.workspace, self.plan).values():
+                replay_tags.hold(source, self.run_id)
+
+    def _is_within(self, batch: Batch) -> bool:
+        steps = len(self.plan.steps)
+        return any(one["past"]["step"] < steps for one in batch.offsets if "past" in one)
+
+
+@dataclass(slots=True)
+class FollowedTables:
+    """The tables that the application follows, each loaded once."""
+
+    workspace: Workspace
+    _known: dict[str, set[int]] = field(default_factory=dict)
+
+    def obstacle(self, batch: Batch) -> str | None:
+        """Say which table no longer has a snapshot that the batch needs."""
+        for offset in batch.followed:
+            for table, seen in FollowPosition.from_json(offset).tables.items():
+                if not seen.needed <= self._snapshots(table):
+                    return f"its snapshot of {table} has expired"
+        return None
+
+    def hold(self, batch: Batch, holder: str) -> None:
+        """Tag the snapshots that the batch goes on from, beside those that are tagged already."""
+        for offset in batch.followed:
+            for name, seen in FollowPosition.from_json(offset).tables.items():
+                table = load_table(self.workspace, name)
+                tags.move(table, holder, seen.needed | tags.held(table, holder))
+
+    def _snapshots(self, table: str) -> set[int]:
+        if table not in self._known:
+            metadata = load_table(self.workspace, table).metadata
+            self._known[table] = {one.snapshot_id for one in metadata.snapshots}
+        return self._known[table]
+
+
+def missing_records(positions: Positions, spans: Mapping[str, Mapping[int, range]]) -> list[str]:
+    """Say which records after these positions the topics do not have any more."""
+    missing = []
+    for topic, of in sorted(positions.items()):
+        of_topic = spans.get(topic, {})
+        # A partition that was not there yet is read from its beginning.
+        for number in sorted(of.keys() | of_topic.keys()):
+            at, span = of.get(number, 0), of_topic.get(number)
+            if span is None or at > span.stop:
+                missing.append(f"{topic}-{number} ends before {at}")
+            elif at < span.start:
+                missing.append(f"{topic}-{number} @ {at} to {span.start - 1}")
+    return missing
+
+
+def _missing_in_kafka(batch: Batch, spans: Mapping[str, Mapping[int, range]]) -> str | None:
+    missing = [one for positions in batch.positions for one in missing_records(positions, spans)]
+    return f"Kafka no longer has {'; '.join(dict.fromkeys(missing))}" if missing else None
+
+
+def _spans_of_topics(
+    workspace: Workspace, sources: Iterable[KafkaTopics]
+) -> dict[str, dict[int, range]]:
+    """Return the offsets that each partition of the topics has now."""
+    found: dict[str, dict[int, range]] = {}
+    for source in sources:
+        kafka = KafkaCluster(workspace.cluster(source.cluster))
+        found |= {topic: kafka.offsets(topic) for topic in source.topics if topic not in found}
+    return found
+
+
+def _sources_begun_with(app: LoadedApp, state: Path) -> list[str]:
     """Return the sources that the checkpoint's offsets are of, by their names in the file."""
     begun = cut.sources_begun_with(state)
     for name, candidate in begun.items():
         if candidate not in app.config.sources:
             raise Terminal(
-                f"{app.config.name} was begun with {candidate} for {name}, and its file has no such"
-                " source any more",
+                f"{app.config.name} was started with {candidate} for {name}, but its file no longer "
+                "has this source",
                 "put that source back into the file",
             )
     return list(begun.values())

@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace import state_files
-from headrace.application.jsonl_sink import files_after, prefix_of
+from headrace.application.sinks import files_after, prefix_of
 from headrace.application.table_sink import writer_of
-from headrace.checkpoint import query_id
-from headrace.config.app_sinks import IcebergSink, JsonlSink
+from headrace.config.app.sinks import IcebergSink, JsonlSink
 from headrace.errors import TableMissing
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.tables import table_loader
-from headrace.landing.taking_back import Back, NothingSince, Tied
-from headrace.landing.taking_out import commits_since, take_out, tied
+from headrace.landing.taking_out import Back, NothingSince, Tied, commits_since, take_out, tied
+from headrace.queries.checkpoint import query_id
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.config.app_sinks import AppSink
-    from headrace.config.workspace import Workspace
+    from headrace.config.app.sinks import AppSink
+    from headrace.config.workspace.workspace import Workspace
 
 
-class TakenOut(msgspec.Struct, frozen=True, tag="table"):
+class TableRollback(msgspec.Struct, frozen=True, tag="table"):
     """A table from which the writer's later commits are taken, or left where that is allowed."""
 
     table: str
@@ -32,18 +31,18 @@ class TakenOut(msgspec.Struct, frozen=True, tag="table"):
     leave: bool
 
 
-class SetAside(msgspec.Struct, frozen=True, tag="files"):
+class FilesMove(msgspec.Struct, frozen=True, tag="files"):
     """Files of later batches that are put with the old checkpoint."""
 
     folder: str
     prefix: str
 
 
-class Left(msgspec.Struct, frozen=True, tag="left"):
+class NoChange(msgspec.Struct, frozen=True, tag="left"):
     """Results that stay where they are."""
 
 
-Change = TakenOut | SetAside | Left
+Change = TableRollback | FilesMove | NoChange
 
 
 def change_of(
@@ -52,53 +51,53 @@ def change_of(
     """Return what is to be done with the results of later batches."""
     query = query_id(checkpoint)
     if isinstance(sink, IcebergSink) and sink.mode != "upsert":
-        return TakenOut(sink.identifier, writer_of(name, query), leave)
+        return TableRollback(sink.identifier, writer_of(name, query), leave)
     if isinstance(sink, JsonlSink):
-        return SetAside(str(workspace.root / sink.path), prefix_of(name, query))
-    return Left()
+        return FilesMove(str(workspace.root / sink.path), prefix_of(name, query))
+    return NoChange()
 
 
-def told(workspace: Workspace, sink: AppSink, change: Change, batch: int) -> str:
+def describe(workspace: Workspace, sink: AppSink, change: Change, batch: int) -> str:
     """Say what that means for a reader of the results; refuse where it cannot be done."""
     match change:
-        case TakenOut(table, writer, leave):
-            return _told_of_table(workspace, table, writer, batch, leave=leave)
-        case SetAside(folder, prefix):
+        case TableRollback(table, writer, leave):
+            return _describe_table(workspace, table, writer, batch, leave=leave)
+        case FilesMove(folder, prefix):
             count = len(files_after(workspace.root / folder, prefix, batch))
             many = "1 file" if count == 1 else f"{count} files"
-            return f"{many} of later batches will be taken out of {folder}"
-        case Left():
+            return f"{many} of later batches will be removed from {folder}"
+        case NoChange():
             pass
     if isinstance(sink, IcebergSink):
-        newer = f" that is not of a smaller {sink.version}" if sink.version else ""
+        newer = f" whose {sink.version} is not smaller" if sink.version else ""
         return (
-            f"{sink.identifier} is merged into again: a row{newer} replaces the one with its key;"
-            " a key that does not come again keeps the row it has"
+            f"later batches are merged into {sink.identifier} again: a row{newer} replaces the "
+            "row with its key; a key that does not come again keeps its row"
         )
-    return "what later batches have sent stays in the topic, and comes there once more"
+    return "records of later batches stay in the topic, and are sent there once more"
 
 
 def apply(workspace: Workspace, change: Change, batch: int, aside: Path) -> None:
     """Do it; done again it changes nothing."""
     match change:
-        case TakenOut(table, writer, leave):
+        case TableRollback(table, writer, leave):
             take_out(table_loader(workspace, table), table, writer, batch + 1, leave=leave)
-        case SetAside(folder, prefix):
+        case FilesMove(folder, prefix):
             kept = aside / "results"
             for path in files_after(workspace.root / folder, prefix, batch):
                 state_files.bring(path, kept / path.name)
-        case Left():
+        case NoChange():
             pass
 
 
-def _told_of_table(
+def _describe_table(
     workspace: Workspace, table: str, writer: str, batch: int, *, leave: bool
 ) -> str:
     try:
         found = load_table(workspace, table)
         taken = commits_since(found, writer, batch + 1)
     except TableMissing:
-        return f"{table} is not there"
+        return f"{table} does not exist"
     match taken:
         case NothingSince():
             return f"{table} has no rows of later batches"
@@ -107,10 +106,10 @@ def _told_of_table(
             place = "no rows" if snapshot is None else f"snapshot {snapshot}"
             many = "1 commit" if commits == 1 else f"{commits} commits"
             return (
-                f"{table} is rolled back over {many} of later batches, to {place};"
-                f" until it expires, snapshot {head} has what is there now"
+                f"{table} is rolled back over {many} of later batches, to {place}; the present "
+                f"rows stay in snapshot {head} until it expires"
             )
         case Tied() if leave:
-            return f"the rows of later batches stay in {table}, and come there once more"
+            return f"the rows of later batches stay in {table}, and are added there once more"
         case Tied():
             raise tied(table, taken)

@@ -1,30 +1,33 @@
-"""From the wish to go back to a job that will: chosen, checked, told, then done."""
+"""Taking a job back: the batch is chosen and checked, what it comes to is said, then it is done."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from backfill.follow.holding import holder_of
+from headrace.application.positions import from_json, to_json
 from headrace.locks import hold
+from headrace.times import format_time_us
+from stream_app.follow.tags import holder_of
 from stream_app.rewind import cut, results
-from stream_app.rewind.batches import chosen, numbers
+from stream_app.rewind.batches import choose_batch, describe_offset, numbers
 from stream_app.rewind.history import history_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from stream_app.rewind.batches import Batch
-    from stream_app.rewind.history import History
+    from stream_app.rewind.history import RewindHistory
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RewindOptions:
     """Where to go back to, and how far one may go for it."""
 
     to: str
@@ -42,7 +45,7 @@ class Rewind:
     kept: Path
 
 
-def can_go_back_to(app: LoadedApp, workspace: Workspace) -> History:
+def can_go_back_to(app: LoadedApp, workspace: Workspace) -> RewindHistory:
     """Return the batches of an application, which may be running."""
     state = state_of_app(app, workspace)
     if (state / cut.READY).exists():
@@ -52,7 +55,7 @@ def can_go_back_to(app: LoadedApp, workspace: Workspace) -> History:
 
 
 def rewind(
-    app: LoadedApp, workspace: Workspace, wish: Wish, say: Callable[[Rewind], None]
+    app: LoadedApp, workspace: Workspace, options: RewindOptions, say: Callable[[Rewind], None]
 ) -> Rewind | None:
     """Take an application back; what it comes to is said before it is done.
 
@@ -63,21 +66,19 @@ def rewind(
     with _held(app, state):
         cut.finish(state, workspace)
         history = history_of(app, workspace, state)
-        batch = chosen(history.batches, wish.to)
+        batch = choose_batch(history.batches, options.to)
         later = [one for one in numbers(checkpoint / "offsets") if one > batch.number]
         if not later:
             return None
         change = results.change_of(
-            workspace, app.config.sink, app.config.name, checkpoint, leave=wish.leave_duplicates
+            workspace, app.config.sink, app.config.name, checkpoint, leave=options.leave_duplicates
         )
-        said = results.told(workspace, app.config.sink, change, batch.number)
+        described = results.describe(workspace, app.config.sink, change, batch.number)
         aside = f"before-rewind-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-        found = Rewind(batch, len(later), said, state / aside)
+        found = Rewind(batch, len(later), described, state / aside)
         say(found)
-        if not wish.only_say:
-            if history.past is not None:
-                history.past.hold(batch)
-            history.followed.hold(batch, holder_of(app.config.name, checkpoint))
+        if not options.only_say:
+            history.hold(batch, holder_of(app.config.name, checkpoint))
             cut.prepare(state, cut.Cut(batch.number, aside, change))
             cut.finish(state, workspace)
         return found
@@ -90,3 +91,57 @@ def state_of_app(app: LoadedApp, workspace: Workspace) -> Path:
 
 def _held(app: LoadedApp, state: Path) -> AbstractContextManager[object]:
     return hold(state / "lock", f"application {app.config.name}", "stop that one first")
+
+
+def list_text(name: str, batches: Sequence[Batch]) -> str:
+    """Return the batches as a table."""
+    width = max(len("batch"), *(len(str(one.number)) for one in batches))
+    lines = [f"application {name}", f"  {'batch':>{width}}  {'began':<27}  read up to"]
+    for one in batches:
+        where = f"cannot rewind to it: {one.obstacle}" if one.obstacle else _where(one)
+        lines.append(f"  {one.number:>{width}}  {format_time_us(one.began_us)}  {where}")
+    return "\n".join(lines)
+
+
+def list_json(name: str, batches: Sequence[Batch]) -> str:
+    """Return the same for a pipeline."""
+    return json.dumps({"application": name, "batches": [_facts(one) for one in batches]})
+
+
+def rewind_text(name: str, found: Rewind) -> str:
+    """Return what going back comes to, line by line."""
+    many = "1 batch" if found.later == 1 else f"{found.later} batches"
+    return (
+        f"application {name} rewinds to {found.batch}: {many} after it removed\n"
+        f"  read up to {_where(found.batch)}\n"
+        f"  {found.results}"
+    )
+
+
+def rewind_json(name: str, found: Rewind, *, done: bool) -> str:
+    """Return the same for a pipeline."""
+    facts = {"application": name, "done": done, **_facts(found.batch), "batches_cut": found.later}
+    return json.dumps({**facts, "results": found.results, "kept_in": str(found.kept)})
+
+
+def _where(batch: Batch) -> str:
+    # Sources that follow tables have one place in common.
+    return "; ".join(dict.fromkeys(map(describe_offset, batch.offsets))) or "nothing yet"
+
+
+def _facts(batch: Batch) -> dict[str, object]:
+    return {
+        "batch": batch.number,
+        "began": format_time_us(batch.began_us),
+        "sources": [_told(one) for one in batch.offsets],
+        "obstacle": batch.obstacle,
+    }
+
+
+def _told(offset: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a source's offset in Spark's log, of topics the offsets alone."""
+    if "tables" in offset:
+        return offset
+    if "past" in offset:
+        return {**offset, "live": to_json(from_json(offset["live"]))}
+    return to_json(from_json(offset))

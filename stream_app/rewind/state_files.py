@@ -76,7 +76,7 @@ class Store:
 
 
 @dataclass(frozen=True)
-class State:
+class QueryState:
     """The state of all stateful operators of a query."""
 
     folder: Path
@@ -95,7 +95,7 @@ class State:
         for operator in _folders(self.folder):
             said = _said_at(operator)
             if said and not any(one <= batch for one in said):
-                return f"operator {operator.name} does not say any more what its state was"
+                return f"operator {operator.name} no longer has the metadata of its state"
         return next((told for one in self.stores if (told := one.missing(batch + 1))), None)
 
 
@@ -138,8 +138,8 @@ def _metadata(operator: Path) -> dict[str, Any]:
 
 def _unreadable(operator: Path) -> Terminal:
     return Terminal(
-        f"what operator {operator.name} says of its state cannot be read",
-        f"it stands in {operator / _METADATA}: restore that folder, or begin anew",
+        f"the state metadata of operator {operator.name} cannot be read",
+        f"it is in {operator / _METADATA}: restore that folder, or start over",
     )
 
 

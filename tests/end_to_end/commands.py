@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.limits import LIMIT_S
+
 BIN = Path(sys.executable).parent
-LIMIT_S = 180
 
 HEADRACE_YAML = """\
 clusters:

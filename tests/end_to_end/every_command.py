@@ -170,6 +170,8 @@ def _leaves(command: click.Command, words: tuple[str, ...]) -> Iterator[Command]
         return
     context = click.Context(command)
     for name in command.list_commands(context):
+        if name in SCRIPTS:
+            continue  # `headrace router` is `router` again
         found = command.get_command(context, name)
         assert found is not None
         yield from _leaves(found, (*words, name))

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from headrace.embedded.broker import free_port
 from headrace.embedded.process import start_tethered, stop_child, wait_until
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LIMIT_S = 90.0
 PACKAGE = "org.apache.spark.deploy"
 
 

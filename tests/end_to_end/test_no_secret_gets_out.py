@@ -20,9 +20,10 @@ from headrace.embedded.process import wait_until
 from headrace.iceberg.catalog import open_catalog
 from headrace.kafka.cluster import KafkaCluster
 from tests.end_to_end import secrets_workspace
-from tests.end_to_end.commands import BIN, LIMIT_S
+from tests.end_to_end.commands import BIN
 from tests.end_to_end.every_command import Command, every_command
 from tests.end_to_end.secrets_workspace import CANARY
+from tests.limits import LIMIT_S
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.registry_server import RegistryServer
 from tests.search_server import SearchServer
@@ -30,10 +31,9 @@ from tests.search_server import SearchServer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from confluent_kafka import Message
-
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from headrace.embedded.broker import Broker
+    from headrace.kafka.message import Message
 
 LOOKED_AGAIN_S: Final = 0.05
 TOPICS: Final = ("plays_raw", "plays_starts", "plays_raw.quarantine")

@@ -33,7 +33,7 @@ def test_what_is_wrong_has_its_exit_code(tmp_path: Path) -> None:
     assert run("router", "explain", *STREAM, cwd=root).returncode == 2
     missing = run("router", "explain", *STREAM, "--record", "none.jsonl", cwd=root)
     assert missing.returncode == 2
-    assert "none.jsonl is no file" in missing.stderr
+    assert "there is no file none.jsonl" in missing.stderr
     spoilt = root / STREAM[1]
     spoilt.write_text(spoilt.read_text().replace("event_type =", "evnt_type ="))
     assert run("router", "show", *STREAM, cwd=root).returncode == 78

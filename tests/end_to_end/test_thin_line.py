@@ -172,7 +172,11 @@ def test_a_replay_of_no_rows_is_whole(line: Line) -> None:
         ("router start -c tables/starts.yaml", 78, "kind"),
         ("lake-writer start -c streams/playback.yaml", 78, "kind"),
         ("headrace produce --cluster far --topic t none.jsonl", 2, "defines no cluster far"),
-        ("headrace produce --cluster fronting --topic t none.jsonl", 1, "none.jsonl is no file"),
+        (
+            "headrace produce --cluster fronting --topic t none.jsonl",
+            1,
+            "there is no file none.jsonl",
+        ),
         (
             "headrace produce --cluster fronting --topic no/name events.jsonl",
             1,
@@ -181,7 +185,7 @@ def test_a_replay_of_no_rows_is_whole(line: Line) -> None:
         (
             "backfill replay --table lake.tv.x --start-ts x --end-ts 2026-01-01 --to jsonl:o",
             2,
-            "x is no time",
+            "x is not a time",
         ),
         (
             "backfill replay --table lake.tv.x --start-ts 2026-01-01 --end-ts 2026-01-01 --to jsonl:o",
@@ -201,7 +205,7 @@ def test_a_replay_of_no_rows_is_whole(line: Line) -> None:
         (
             "backfill replay --table lake.tv.starts --start-ts 2026-01-01 --end-ts 2026-01-02 --to file:x",
             2,
-            "is no target",
+            "is not a valid target",
         ),
     ],
 )  # fmt: skip - a command to a line

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import Producer
 
 from tests.integration.pipelines import event
+from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
     import random
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from tests.broker_cluster import BrokerCluster
 
-LIMIT_S: Final = 300.0
 FLUSH_S: Final = 1.0
 
 
@@ -49,7 +49,7 @@ class AcknowledgedTraffic:
         """Send no more, and wait until everything is acknowledged or given up."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(LIMIT_S)
+            self._thread.join(LONG_LIMIT_S)
             assert not self._thread.is_alive()
 
     def _send(self) -> None:
@@ -64,7 +64,7 @@ class AcknowledgedTraffic:
                 if not number % 1_000:
                     producer.poll(0)
             producer.poll(0.02)
-        deadline = time.monotonic() + LIMIT_S
+        deadline = time.monotonic() + LONG_LIMIT_S
         while producer.flush(FLUSH_S) and time.monotonic() < deadline:
             pass
 

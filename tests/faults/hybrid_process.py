@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.limits import LONG_LIMIT_S
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 HEADRACE = Path(sys.executable).with_name("headrace")
 # On a busy machine a start of Spark alone takes minutes.
-LIMIT_S = 600
 PLACES = "SELECT id, __metadata__.partition AS part, __metadata__.offset AS place FROM events"
 
 
@@ -56,7 +57,7 @@ class HybridProcess:
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                process.wait(LIMIT_S)
+                process.wait(LONG_LIMIT_S)
 
     def said(self) -> str:
         """Return the end of what it has told so far."""

@@ -19,16 +19,16 @@ from confluent_kafka import Consumer, TopicPartition
 
 from headrace.embedded.process import wait_until
 from headrace.iceberg.tables import table_loader
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 LAKE_WRITER = Path(sys.executable).parent / "lake-writer"
-LIMIT_S = 180.0
 METADATA = ("__metadata__.partition", "__metadata__.offset")
 AT_ONCE = 100_000
 # What a record of the tests begins with, ahead of its number.

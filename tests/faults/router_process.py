@@ -16,15 +16,15 @@ import psutil
 
 from headrace.embedded.process import wait_until
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record, Sender
+from headrace.kafka.sender import KafkaRecord, Sender
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.config.workspace import Cluster
+    from headrace.config.workspace.workspace import Cluster
 
 ROUTER = Path(sys.executable).parent / "router"
-LIMIT_S = 180.0
 # The JVM hears of its driver's end by itself, and its workers by the JVM's.
 ORPHANS_LIMIT_S = 60.0
 
@@ -153,9 +153,9 @@ class Traffic:
         self._thread.join(10 * LIMIT_S)
         assert not self._thread.is_alive()
 
-    def record(self, number: int) -> Record:
+    def record(self, number: int) -> KafkaRecord:
         """Return the record of that number."""
-        return Record(self.value(number))
+        return KafkaRecord(self.value(number))
 
     def _send(self) -> None:
         sender = Sender(self.cluster, self.topic)

@@ -15,7 +15,7 @@ from benchmarks.peers.iceberg_connect import committed
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import HOST, free_port
 from headrace.embedded.process import wait_until
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.times import parse_time_us
 from tests.integration.backfill.in_process import (
     PERIOD,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 ROWS = 4_000
 PARTITIONS = 2
@@ -90,12 +90,14 @@ def worker_settings(workspace: Workspace, connector: Connector, folder: Path) ->
     }
 
 
-def record(number: int) -> Record:
+def record(number: int) -> KafkaRecord:
     """Make a record that arrives a second after the one before, now and then up to ten late."""
     first_ms = parse_time_us(PERIOD[1]) // 1000
     at_ms = first_ms + (number - number % 7 * (number % 3)) * 1000
     value = f'{{"event_id": "e{number}", "user_id": "u{number % 9}", "title_id": {number}}}'
-    return Record(value.encode(), timestamp_ms=max(first_ms, at_ms), partition=number % PARTITIONS)
+    return KafkaRecord(
+        value.encode(), timestamp_ms=max(first_ms, at_ms), partition=number % PARTITIONS
+    )
 
 
 @pytest.mark.long

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill.query_log import committed
-from backfill.request import state_of
+from backfill.run.request import state_of
 from headrace.embedded.process import wait_until
 from tests.integration.backfill.in_process import (
     PERIOD,
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from backfill.state import RunState
-    from headrace.config.workspace import Workspace
+    from backfill.run.state import RunState
+    from headrace.config.workspace.workspace import Workspace
 
 BACKFILL = Path(sys.executable).with_name("backfill")
 THRESHOLD_S = 1
@@ -112,7 +111,7 @@ def of_tables(state: RunState) -> int:
 
 
 def of_application(state: RunState) -> int:
-    return committed(state.folder / "checkpoint").steps
+    return state.committed()[0]
 
 
 @pytest.mark.parametrize(

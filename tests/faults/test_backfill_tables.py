@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 METADATA = (
     f"named_struct('kafka_ingestion_ts', timestamp'{DAY.isoformat()}' + make_dt_interval(0,0,0,id),"
@@ -118,7 +118,7 @@ def test_a_data_file_that_was_removed_is_named_with_its_snapshot(
         commands.replay(table, f"jsonl:{tmp_path}/out", *run)
     assert Path(paths[0]).name in str(raised.value)
     assert str(snapshot.snapshot_id) in str(raised.value)
-    assert "restore the file" in str(raised.value)
+    assert "restore it" in str(raised.value)
 
 
 def test_rows_that_are_missing_make_the_certificate_differ(
@@ -131,7 +131,7 @@ def test_rows_that_are_missing_make_the_certificate_differ(
     pq.write_table(pq.read_table(path).slice(1), path)
     done = commands.replay(table, f"jsonl:{tmp_path}/out")
     assert done.code == 1
-    assert done.json["differences"] == [f"{table} gave 4 rows, and by the plan it has 5"]
+    assert done.json["differences"] == [f"{table} delivered 4 rows, but the plan says 5"]
 
 
 def test_equality_deletes_are_refused_by_name(

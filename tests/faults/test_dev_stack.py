@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from headrace.config.workspace import Cluster
+from headrace.config.workspace.workspace import Cluster
 from headrace.embedded.process import wait_until
 from headrace.kafka.cluster import KafkaCluster, answers
-from headrace.kafka.sender import Record, Sender
+from headrace.kafka.sender import KafkaRecord, Sender
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 HEADRACE = Path(sys.executable).parent / "headrace"
 START_LIMIT_S = 120.0
-LIMIT_S = 60.0
 
 
 class Dev:
@@ -109,7 +109,7 @@ def send(dev: Dev, *values: bytes) -> None:
     KafkaCluster(dev.cluster).ensure_topic("kept", 1)
     sender = Sender(dev.cluster, "kept")
     for value in values:
-        sender.send(Record(value))
+        sender.send(KafkaRecord(value))
     assert sender.close() == len(values)
 
 

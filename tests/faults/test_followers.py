@@ -15,24 +15,25 @@ import pytest
 import structlog
 
 from headrace.config.load import load_app, load_lake_table
-from headrace.config.workspace import Cluster
+from headrace.config.workspace.workspace import Cluster
 from headrace.embedded.process import wait_until
 from headrace.errors import Transient
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.ranges import RangeReader, offset_of
-from headrace.kafka.sender import Record, Sender
-from headrace.landing.marks import Mark, mark_property
+from headrace.kafka.ranges import RangeReader
+from headrace.kafka.sender import KafkaRecord, Sender
+from headrace.landing.commit_state import CommitState, state_property
 from headrace.signals import Drain
 from lake_writer.writer import LakeWriter
-from router.ledger_file import LedgerFile
-from router.state import stream_state
+from router.ledger.file import LedgerFile
+from router.ledger.state import stream_state
 from stream_app.live import live_sources, run_live
 from tests.faults.acknowledged import AcknowledgedTraffic, Unrest
 from tests.faults.lake_writer_process import in_files
 from tests.faults.router_process import ids_of
 from tests.integration.lag import GroupLag
 from tests.integration.live import Live
+from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -45,13 +46,12 @@ if TYPE_CHECKING:
 SEED = 20_260_301
 PARTITIONS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 # On a busy machine, whoever was held up by each of the kills has a lot to catch up with.
-LIMIT_S = 600.0
 log = structlog.get_logger(__name__)
 
 
 def read(reader: RangeReader, topic: str, wanted: range) -> list[int]:
     found = reader.chunks(topic, {0: wanted})
-    return [offset_of(message) for _, messages in found for message in messages]
+    return [message.offset() for _, messages in found for message in messages]
 
 
 def test_a_follower_that_has_not_heard_of_the_last_records(brokers: BrokerCluster) -> None:
@@ -84,7 +84,7 @@ def send(sender: Sender, number: int) -> None:
     """Send so many more, and wait until they are acknowledged."""
     before = sender.delivered
     for one in range(number):
-        sender.send(Record(b"%d" % one))
+        sender.send(KafkaRecord(b"%d" % one))
     assert sender.close() == before + number
 
 
@@ -128,7 +128,7 @@ class Readers:
     def __exit__(self, *_: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         for one in self._running:
-            assert wait_until(one.ended, LIMIT_S)
+            assert wait_until(one.ended, LONG_LIMIT_S)
         self._drain.__exit__(None, None, None)
 
     def require_well(self) -> None:
@@ -152,7 +152,7 @@ class Readers:
         state = stream_state(self.pipelines.workspace, self.topic)
         yield LedgerFile(state.ledger("all"), is_ours=False).positions
         properties = table_loader(self.pipelines.workspace, f"lake.tv.{self._table}")().properties
-        yield Mark.from_json(properties[mark_property(self._table)]).next_offsets
+        yield CommitState.from_json(properties[state_property(self._table)]).next_offsets
         with GroupLag(self._cluster, self.topic, f"headrace.{self._app}.events") as group:
             yield group.places()
 
@@ -224,9 +224,9 @@ def through_unrest(
                 if unrest.stops * 4 <= unrest.kills:
                     unrest.stop()
                     unrest.move_back()
-            assert wait_until(lambda: len(traffic.places) >= extent.events, LIMIT_S)
+            assert wait_until(lambda: len(traffic.places) >= extent.events, LONG_LIMIT_S)
         told = traffic.places
-        assert wait_until(readers.have_all, LIMIT_S)
+        assert wait_until(readers.have_all, LONG_LIMIT_S)
     acknowledged = {(*place, number) for number, place in told.items()}
     routed = Counter(readers.routed())
     landed, seen = Counter(readers.landed()), Counter(readers.seen())

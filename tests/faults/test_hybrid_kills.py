@@ -9,16 +9,17 @@ import pytest
 
 from headrace.embedded.process import wait_until
 from tests.end_to_end.commands import run
-from tests.faults.hybrid_process import LIMIT_S, PLACES, HybridProcess
+from tests.faults.hybrid_process import PLACES, HybridProcess
 from tests.integration.app.hybrid_events import PARTITIONS, records
 from tests.integration.pipelines import Pipelines
+from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 LANDED, LIVE = 600, 300
 
@@ -26,7 +27,7 @@ LANDED, LIVE = 600, 300
 def kill_when(app: HybridProcess, count: int) -> None:
     """Run until so many rows came out, then kill the process with all it has started."""
     with app.running() as process:
-        wait_until(lambda: process.poll() is not None or app.count() >= count, LIMIT_S)
+        wait_until(lambda: process.poll() is not None or app.count() >= count, LONG_LIMIT_S)
         assert process.poll() is None, app.said()
     assert app.count() >= count, app.said()
 

@@ -11,16 +11,17 @@ import pytest
 
 from headrace.embedded.process import wait_until
 from tests.end_to_end.commands import run
-from tests.faults.hybrid_process import LIMIT_S, PLACES, HybridProcess
+from tests.faults.hybrid_process import PLACES, HybridProcess
 from tests.integration.app.hybrid_events import PARTITIONS, records
 from tests.integration.pipelines import Pipelines
+from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 EVERY_MS = 10
 A_MINUTE = 60_000 // EVERY_MS
@@ -77,7 +78,7 @@ def test_handed_over_in_the_middle_of_traffic(
             wait_until(lambda: places.count() >= 2 * each or started[0].poll() is not None, 600)
             for process, app in zip(started, (places, counts), strict=True):
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(LIMIT_S) == 0, app.said()
+                assert process.wait(LONG_LIMIT_S) == 0, app.said()
     assert each <= landed.rows < 2 * each
     for app in (places, counts):
         ended = run("headrace", "run", "-c", app.file, "--once", cwd=app.root)

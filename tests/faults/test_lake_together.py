@@ -21,10 +21,9 @@ import structlog
 from headrace.config.load import load_workspace
 from headrace.embedded.process import wait_until
 from headrace.iceberg.tables import table_loader
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from tests.faults.lake_writer_process import (
     LAKE_WRITER,
-    LIMIT_S,
     Writer,
     audit,
     in_files,
@@ -33,6 +32,7 @@ from tests.faults.lake_writer_process import (
 )
 from tests.faults.router_process import Traffic
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,9 +61,9 @@ class Events(Traffic):
 
     per_s: int = 1_000
 
-    def record(self, number: int) -> Record:
+    def record(self, number: int) -> KafkaRecord:
         at_ms = T0_MS + number * 1_000 * FASTER // self.per_s
-        return Record(self.value(number), timestamp_ms=at_ms)
+        return KafkaRecord(self.value(number), timestamp_ms=at_ms)
 
 
 @dataclass

@@ -10,8 +10,9 @@ import pytest
 
 from headrace.config.load import load_workspace
 from headrace.embedded.process import wait_until
-from tests.faults.lake_writer_process import LIMIT_S, Writer, audit, in_files, in_topic
+from tests.faults.lake_writer_process import Writer, audit, in_files, in_topic
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ def test_two_machines_land_the_same_topic(
     (loser,) = [writer for writer in writers if writer.ended()]
     (winner,) = [writer for writer in writers if writer is not loser]
     assert loser.end() == 1
-    assert "has committed to lake.tv" in loser.said
+    assert "committed (table lake.tv" in loser.said
     assert f"(pid {winner.pid}, started" in " ".join(loser.said.split())
     before = winner.landed()
     first.send(name, map(event, range(sent, sent + 500)))

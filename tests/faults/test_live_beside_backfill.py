@@ -25,15 +25,15 @@ from tests.faults.router_process import Traffic
 from tests.integration.app.hybrid_events import PARTITIONS, START_MS, records
 from tests.integration.lag import GroupLag
 from tests.integration.pipelines import Pipelines
+from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.config.workspace import Workspace
-    from headrace.kafka.sender import Record
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.sender import KafkaRecord
 
 BIN = Path(sys.executable).parent
-LIMIT_S = 600.0
 # The past is forty minutes of records, of which a step of the backfill holds one.
 PAST, EVERY_MS, THRESHOLD = 240_000, 10, "1min"
 MOST_SENT, AT_ONCE, PAUSE_S = 10_000_000, 250, 0.25
@@ -43,7 +43,7 @@ LOOKS = 60
 class Steady(Traffic):
     """Goes on where the past ends, at the same pace of the records' own clock."""
 
-    def record(self, number: int) -> Record:
+    def record(self, number: int) -> KafkaRecord:
         return next(iter(records([PAST + number], EVERY_MS)))
 
 
@@ -86,7 +86,7 @@ def live(path: Path, root: Path) -> Iterator[subprocess.Popen[bytes]]:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait(LIMIT_S)
+            process.wait(LONG_LIMIT_S)
 
 
 def end(writer: Writer) -> None:
@@ -123,7 +123,7 @@ def backfill(words: list[str], root: Path, meanwhile: Callable[[], object]) -> d
             meanwhile()
             return running.poll() is not None
 
-        assert wait_until(ended, LIMIT_S)
+        assert wait_until(ended, LONG_LIMIT_S)
         answer, _ = running.communicate()
     assert running.returncode == 0, (root / "backfill.log").read_text()[-2000:]
     found = json.loads(answer)
@@ -157,16 +157,16 @@ def test_a_live_job_keeps_up_while_a_backfill_runs_beside_it(
         stack.callback(end, writer)
         writer.wait_for(lambda: writer.landed() > 0)
         running = stack.enter_context(live(app, root))
-        assert wait_until(lambda: seen.lag() == 0 or running.poll() is not None, LIMIT_S)
+        assert wait_until(lambda: seen.lag() == 0 or running.poll() is not None, LONG_LIMIT_S)
         with Steady(fronting, name, lambda _: None, MOST_SENT, AT_ONCE, PAUSE_S, MOST_SENT) as sent:
-            wait_until(lambda: before.look() < 0 or len(before.lags) >= LOOKS, LIMIT_S)
+            wait_until(lambda: before.look() < 0 or len(before.lags) >= LOOKS, LONG_LIMIT_S)
             words = ["replay", "-c", str(app), *period, "--stage", "--run-id", again]
             certificate = backfill(words, root, during.look)
         total = PAST + sent.sent
         print(f"before: {before.told()}\nduring: {during.told()}")  # noqa: T201 - what it is for
-        assert wait_until(lambda: seen.lag() == 0 or running.poll() is not None, LIMIT_S)
+        assert wait_until(lambda: seen.lag() == 0 or running.poll() is not None, LONG_LIMIT_S)
         running.send_signal(signal.SIGTERM)
-        assert running.wait(LIMIT_S) == 0, (root / "live.log").read_text()[-2000:]
+        assert running.wait(LONG_LIMIT_S) == 0, (root / "live.log").read_text()[-2000:]
         assert writer.stop() == 0, writer.said
     assert certificate["complete"]
     # What lay there when the backfill began was done before it ended, and so it went on.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.config.workspace import Cluster
+from headrace.config.workspace.workspace import Cluster
 from headrace.kafka.bulk import BulkProducer
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.quarantine import READING, Quarantine, quarantine_way
-from headrace.kafka.sender import Record, Sender
+from headrace.kafka.quarantine import READING, Quarantine, quarantine_settings
+from headrace.kafka.sender import KafkaRecord, Sender
 
 if TYPE_CHECKING:
     from tests.broker_cluster import BrokerCluster
@@ -33,10 +33,11 @@ def test_a_record_from_the_future_and_ones_without_a_time(cluster: Cluster) -> N
     ahead = int(time.time() * 1000) + IN_TWO_DAYS_MS
     sender = Sender(cluster, "taken")
     for at in (ahead, -1, 1):
-        sender.send(Record(b"bad", timestamp_ms=at))
+        sender.send(KafkaRecord(b"bad", timestamp_ms=at))
     assert sender.close() == 3
-    topic, way = quarantine_way(cluster, "taken.quarantine", kafka.settings("taken"))
-    kept = Quarantine(BulkProducer(way), topic)
+    topic = "taken.quarantine"
+    settings = quarantine_settings(kafka, topic, kafka.settings("taken"))
+    kept = Quarantine(BulkProducer(settings), topic)
     strict = Quarantine(kept.producer, "strict")
     for message in kafka.records("taken"):
         kept.add(message, READING, "it is bad", "lake.t")

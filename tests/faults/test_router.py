@@ -20,19 +20,19 @@ from headrace.embedded.process import wait_until
 from headrace.errors import Transient
 from headrace.kafka.cluster import KafkaCluster
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Cluster
+    from headrace.config.workspace.workspace import Cluster
 
 # A live router under traffic, for a minute; its restarts in short are among the integration tests.
 pytestmark = pytest.mark.long
 
 ROUTER = Path(sys.executable).parent / "router"
-LIMIT_S = 150.0
 TOPIC = "faults"
 
 

@@ -16,7 +16,7 @@ import structlog
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.kafka.cluster import KafkaCluster
-from router.state import stream_state
+from router.ledger.state import stream_state
 from tests.faults.router_process import (
     ROUTER,
     Routers,

@@ -13,9 +13,10 @@ import pytest
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.kafka.cluster import KafkaCluster
-from router.state import stream_state
-from tests.faults.router_process import LIMIT_S, Routers, are_gone, ledger_sums
+from router.ledger.state import stream_state
+from tests.faults.router_process import Routers, are_gone, ledger_sums
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +61,9 @@ def test_outputs_side_by_side_and_none_of_them_twice(
     for running, name in ((one, "a"), (other, "b")):
         running.wait_for(lambda name=name: read(pipelines, topic, name) == 1_000)  # type: ignore[misc]  # a default binds the loop's value
     second = routers.start(path)
-    assert second.end() == (1, "")
+    code, out = second.end()
+    error = json.loads(out)["error"]
+    assert (code, error["exit_code"], error["kind"]) == (1, 1, "AlreadyRunning")
     holders = {"a": one.pid, "b": other.pid}
     told = [
         f"error: output {name} of stream {topic} already runs (pid {pid})"
@@ -115,7 +118,7 @@ def test_a_cluster_that_is_away_for_a_minute(
     # The other output does not notice.
     running.wait_for(lambda: read(pipelines, topic, "here") == 2_000)
     # Long enough that its records were given up, and it was started again without a cluster.
-    running.wait_for(lambda: running.said.count("a job is started again") > 1)
+    running.wait_for(lambda: running.said.count("a job is restarted") > 1)
     assert read(pipelines, topic, "away") == 1_000
     consumers.start()
     running.wait_for(lambda: read(pipelines, topic, "away") == 2_000)

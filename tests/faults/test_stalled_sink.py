@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill.request import state_of
+from backfill.run.request import state_of
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker
 from headrace.embedded.process import wait_until
@@ -20,11 +20,12 @@ from headrace.iceberg.catalog import open_catalog
 from tests.integration.backfill.in_process import PERIOD
 from tests.integration.backfill.lake_tables import Stored, make_table
 from tests.integration.pipelines import Pipelines
+from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from backfill.state import RunState
+    from backfill.run.state import RunState
 
 BACKFILL = Path(sys.executable).with_name("backfill")
 HEADRACE_YAML = """\
@@ -36,7 +37,6 @@ catalogs:
 ROWS = 4_000
 LOOKS = 30
 FIRST_STEPS = 5
-LIMIT_S = 240.0
 
 
 class StandsStill:
@@ -84,12 +84,12 @@ def test_a_replay_waits_for_a_broker_that_stands_still(tmp_path: Path) -> None:
             text=True,
         )
         try:
-            assert wait_until(lambda: under_way(state) or replay.poll() is not None, LIMIT_S)
+            assert wait_until(lambda: under_way(state) or replay.poll() is not None, LONG_LIMIT_S)
             with frozen(broker.pid):
-                assert wait_until(StandsStill(state), LIMIT_S)
+                assert wait_until(StandsStill(state), LONG_LIMIT_S)
                 assert replay.poll() is None
                 assert state.position().steps_done < len(state.plan().steps)
-            out, err = replay.communicate(timeout=LIMIT_S)
+            out, err = replay.communicate(timeout=LONG_LIMIT_S)
         finally:
             replay.kill()
         assert replay.returncode == 0, err

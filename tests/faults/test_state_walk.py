@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.period import Period, parse_period
-from backfill.request import Request, state_of
-from backfill.results.published import published
+from backfill.apps.publish import publish_run
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import Period, parse_period
+from backfill.run.request import ReplayRequest, state_of
 from headrace.config.load import load_app, load_workspace
 from headrace.errors import UsageError
 from headrace.iceberg.catalog import load_table, open_catalog
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 MINUTE_US = 60_000_000
 WORKSPACE = """
@@ -161,12 +161,12 @@ class OneApplication:
         if not state.certificate.exists():
             self._replay(app, new=not state.exists)
         else:
-            with pytest.raises(UsageError, match="is through") as through:
+            with pytest.raises(UsageError, match="has finished") as through:
                 self._replay(app, new=False)
             assert f"backfill publish {name}" in through.value.advice
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr("headrace.spark.session", lambda *_: nullcontext(self.spark))
-                published(workspace, name)
+                publish_run(workspace, name)
         self.spark.catalog.refreshTable(f"lake.results.{name}")
         rows = self.spark.sql(f"SELECT id FROM lake.results.{name}").collect()
         assert sorted(row["id"] for row in rows) == [-2, *range(20)]
@@ -179,7 +179,7 @@ class OneApplication:
         period = parse_period("2026-03-01T00:00", "2026-03-01T00:20")
         read = Period(period.start_us, period.end_us_exclusive)
         table = f"lake.replays.{self.name}"
-        request = Request((table,), read, (), "bounded", 10 * MINUTE_US, emitted=period)
+        request = ReplayRequest((table,), read, (), "bounded", 10 * MINUTE_US, emitted=period)
         assert replay_app(run, request if new else None, self.spark, Drain()).complete
 
 
@@ -214,7 +214,8 @@ def test_an_application_goes_on_and_is_published_from_every_moment(
     assert moments is not None
     files = [moment.removeprefix("before ") for moment in moments[::3]]
     assert files[:3] == ["run.json", "plan.jsonl", "reads.json"]
-    assert files[-1] == "certificate.json"
+    # It is published, and says so.
+    assert files[-2:] == ["certificate.json", "run.json"]
 
 
 @pytest.mark.long

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.config.effective import effective
 from headrace.config.load import load_app, load_lake_table, load_stream
-from headrace.config.workspace import Cluster
+from headrace.config.stream.effective import effective
+from headrace.config.workspace.workspace import Cluster
 from headrace.errors import Terminal
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record, Sender
-from headrace.kafka.truncation import Reached
+from headrace.kafka.leaders import Reached
+from headrace.kafka.sender import KafkaRecord, Sender
 from headrace.signals import Drain
 from lake_writer.audit import audit as lake_audit
 from lake_writer.writer import LakeWriter
-from router.auditing import audit as router_audit
-from router.jobs import StreamRouter
+from router.ledger.audit import audit as router_audit
+from router.run.jobs import StreamRouter
 from stream_app.live import live_sources, run_live
 from tests.integration.pipelines import event
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.effective import Effective
     from headrace.config.load import LoadedLakeTable
+    from headrace.config.stream.effective import Effective
     from tests.broker_cluster import BrokerCluster
     from tests.integration.pipelines import Pipelines
 
@@ -44,7 +44,7 @@ class Unclean:
     def send(self, number: int) -> None:
         sender = Sender(self.cluster, self.topic)
         for one in range(number):
-            sender.send(Record(event(one)))
+            sender.send(KafkaRecord(event(one)))
         assert sender.close() == number
 
     def lose_the_follower(self) -> None:
@@ -101,13 +101,13 @@ def test_each_stage_names_what_it_read_and_the_topic_lost(
     # Longer than before: offsets 10 to 14 look as if they were what was read.
     unclean.send(10)
     unclean.heal()
-    told = f"{topic}-0 was read up to 15, and since 10 its records are others now"
+    told = f"{topic}-0 was read up to 15, and from 10 on it holds other records now"
     assert [told in one for one in stages.each()] == [True, True, True]
     # To go on behind it is kept: in the ledger and in the table.
     assert stages.each(on_data_loss="skip")[:2] == ["routed", "landed"]
     assert stages.each()[:2] == ["routed", "landed"]
     found = router_audit(three.workspace, stages.effective())
-    others = "read before the topic was truncated, and other records since, not routed"
+    others = "these offsets were read before the topic was truncated; the records that they hold now were not routed"
     # The output and the quarantine, each for itself.
     assert [one.message for one in found.findings] == 2 * [f"lost: {topic}-0 @ 10 to 14: {others}"]
     (partition,) = lake_audit(three.workspace, stages.lake_table()).partitions

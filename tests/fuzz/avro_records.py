@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 from headrace.records.arrow import arrow_schema, column_maker
-from headrace.records.avro_reader import AvroReader
-from headrace.records.avro_writer import AvroWriter
+from headrace.records.avro.reader import AvroReader
+from headrace.records.avro.writer import AvroWriter
 from headrace.records.framing import VALUE_HEADER
-from headrace.records.json_reader import JsonReader
-from headrace.records.json_writer import JsonWriter
+from headrace.records.json.reader import JsonReader
+from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import BadRecord
-from headrace.registry.unusable import UnknownSchema
+from headrace.registry.answers import UnknownSchema
 from headrace.schema.avro import to_avro
 from tests.fuzz.json_records import SCHEMA, SEEDS
 from tests.fuzz.target import Target, check_reason

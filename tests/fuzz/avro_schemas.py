@@ -8,7 +8,7 @@ from typing import Final
 from headrace.records.rows import BadRecord
 from headrace.registry.references import stand_alone
 from headrace.schema.avro import parse_avro, to_avro
-from headrace.schema.refused import SchemaRefused
+from headrace.schema.rules import SchemaRefused
 from tests.fuzz.avro_records import (
     OWN_PAYLOADS,
     THIRD_PAYLOAD,

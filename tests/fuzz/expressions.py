@@ -5,50 +5,31 @@ And the compiler under any text: it compiles it or says why not.
 
 from __future__ import annotations
 
+import decimal
 import math
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.expressions.check import check_filter
-from headrace.expressions.lane.compile import (
+from headrace.expressions.compiled.compiler import (
     Compiled,
     NotCompiled,
     Undefined,
     compile_expression,
     compile_filter,
 )
-from headrace.records.rows import row_class
-from headrace.schema.model import Array, Field, Map, Primitive, Record
+from headrace.schema.model import Array, Primitive
+from tests.fuzz.patterns import like
 from tests.fuzz.target import Target, check_reason
 from tests.integration.expressions.cases import CASES
+from tests.integration.expressions.rows import SCHEMA, instance
 
 if TYPE_CHECKING:
     from types import CodeType
 
     from headrace.schema.model import Type
 
-_TYPES: Final[dict[str, Type]] = {
-    "s": Primitive.STRING,
-    "i": Primitive.INT,
-    "l": Primitive.LONG,
-    "d": Primitive.DOUBLE,
-    "b": Primitive.BOOLEAN,
-    "ts": Primitive.TIMESTAMP_MICROS,
-    "lt": Primitive.LOCAL_TIMESTAMP_MICROS,
-    "da": Primitive.DATE,
-    "y": Primitive.BYTES,
-    "xs": Array(Primitive.STRING, item_nullable=True),
-    "m": Map(Primitive.LONG, value_nullable=False),
-}
-_SCHEMA: Final = Record(
-    "fuzz.Row",
-    (
-        *(Field(name, type_, nullable=False) for name, type_ in _TYPES.items()),
-        *(Field(f"{name}0", type_, nullable=True) for name, type_ in _TYPES.items()),
-    ),
-)
-_ROW: Final = row_class(_SCHEMA)
 _LIMITS: Final = {
     Primitive.INT: 2**31,
     Primitive.DATE: 2**31,
@@ -66,7 +47,7 @@ _PYTHON: Final[dict[Primitive, type]] = {
 _COMPILED: Final[dict[bytes, tuple[Compiled, CodeType]]] = {
     text.encode(): (found, compile(found.source, text, "eval"))
     for text in CASES
-    if isinstance(found := compile_expression(text, _SCHEMA), Compiled) and not found.metadata
+    if isinstance(found := compile_expression(text, SCHEMA), Compiled) and not found.metadata
 }
 _TEXTS: Final = sorted(_COMPILED)
 
@@ -78,10 +59,14 @@ def row_of(value: bytes) -> Any:  # noqa: ANN401 - a row's class is made at run 
     text, _, other = rest.partition(b"\xff")
     s, s0 = text.decode("utf-8", "replace"), other.decode("utf-8", "replace")
     words: list[str | None] = [*s0.split(",")]
-    fields = [s, int_, long, double, date % 2 == 0, micros, long, date, other]
-    whole = [*fields, words, {word or "": long for word in words}]
-    nulls = [s0, date, micros, None if math.isnan(double) else double, None, long, None, int_, text]
-    return _ROW(*whole, *nulls, [None, *words], None)
+    row = dict.fromkeys(field.name for field in SCHEMA.fields)
+    row |= {"s": s, "i": int_, "l": long, "d": double, "b": date % 2 == 0, "ts": micros}
+    row |= {"lt": long, "da": date, "y": other, "xs": words, "ns": [int_, date], "e": "play"}
+    row |= {"m": {word or "": long for word in words}, "st": {"a": s0, "b": int_}, "date": date}
+    row |= {"dec": decimal.Decimal(int_ % 1000).scaleb(-2), "tm": micros // 1000 * 1000}
+    row |= {"s0": s0, "i0": date, "l0": micros, "d0": None if math.isnan(double) else double}
+    row |= {"ts0": long, "da0": int_, "y0": text, "xs0": [None, *words]}
+    return instance(SCHEMA, row)
 
 
 def _run(value: bytes) -> None:
@@ -117,32 +102,21 @@ def check_value(found: Any, type_: Type, text: str) -> None:  # noqa: ANN401 - w
 def _compile(value: bytes) -> None:
     text = value.decode("utf-8", "replace")
     for compile_one in (compile_expression, compile_filter):
-        found = compile_one(text, _SCHEMA)
+        found = compile_one(text, SCHEMA)
         if isinstance(found, NotCompiled):
             assert found.reason
     if len(text) < 200:
-        check_filter(text, _SCHEMA)
+        check_filter(text, SCHEMA)
 
 
 def _like(value: bytes) -> None:
     text, _, pattern = value[:60].decode("latin-1").partition("\xff")
     quoted = pattern.replace("\\", "").replace("'", "").replace("$", "")
-    found = compile_expression(f"s LIKE '{quoted}'", _SCHEMA)
+    found = compile_expression(f"s LIKE '{quoted}'", SCHEMA)
     assert isinstance(found, Compiled), found
     row = row_of(b"\0" * 32 + text.encode())
     answer = eval(found.source, {**found.constants, "r": row})  # noqa: S307 - what is tested
     assert answer is like(row.f0, quoted)
-
-
-def like(text: str, pattern: str) -> bool:
-    """Answer as the definition of LIKE does, place by place."""
-    ends = {0}
-    for sign in pattern:
-        if sign == "%":
-            ends = set(range(min(ends), len(text) + 1)) if ends else ends
-        else:
-            ends = {at + 1 for at in ends if at < len(text) and sign in {"_", text[at]}}
-    return len(text) in ends
 
 
 def _seed(number: int) -> bytes:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.contract import ORIGIN
+from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.kafka.quarantine import READING, headers_of_bad
-from headrace.records.framing import KEY_HEADER, VALUE_HEADER, framed, in_headers
+from headrace.records.framing import framed, in_headers
 from headrace.records.rows import BadRecord
-from router.compile import headers_of
-from router.given import GivenRecord, Place
-from router.kept import kept_of
-from router.plan import ToSearch
-from router.search import document_id
+from router.plan.model import ToSearch
+from router.quarantine.records import parse_quarantined
+from router.tasks.compile import headers_of
+from router.tasks.search import document_id
 from tests.fuzz.hygiene import columns, landed
 from tests.fuzz.target import Target, check_reason
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from headrace.records.rows import Headers
 
-_PLACE: Final = Place("events", 3, 7)
+_PLACE: Final = RecordPosition("events", 3, 7)
 _ORIGIN: Final = "events/3/"
 _TO_SEARCH: Final = ToSearch("http://localhost", "index", None, 1)
 
@@ -35,9 +35,8 @@ def parsed(value: bytes) -> Headers:
 
 def _run(value: bytes) -> None:
     headers = parsed(value)
-    record = GivenRecord(_PLACE, 1_772_323_200_000, b'{"l":17}', b"key", tuple(headers))
-    for name in (VALUE_HEADER, KEY_HEADER):
-        _reason_of(in_headers, headers, name)
+    record = GivenMessage(_PLACE, 1_772_323_200_000, b'{"l":17}', b"key", tuple(headers))
+    _reason_of(in_headers, headers)
     _reason_of(framed, value)
     assert len(landed(_COLUMNS, record)) == 1
     for region in (None, "here"):
@@ -48,17 +47,19 @@ def _run(value: bytes) -> None:
     _quarantined(record, headers)
 
 
-def _quarantined(record: GivenRecord, headers: Headers) -> None:
+def _quarantined(record: GivenMessage, headers: Headers) -> None:
     """Check that the quarantine gives a record back as it was."""
     own = [*headers, *headers_of_bad(record, READING, "a reason", "stream")]
-    kept = kept_of(GivenRecord(Place("bad", 0, 1), 5, record.value(), record.key(), tuple(own)))
+    kept = parse_quarantined(
+        GivenMessage(RecordPosition("bad", 0, 1), 5, record.value(), record.key(), tuple(own))
+    )
     assert kept is not None
-    assert kept.record.place == _PLACE
+    assert kept.record.position == _PLACE
     assert (kept.stage, kept.reason) == (READING, "a reason")
-    assert list(kept.record.own_headers) == list(headers)
+    assert list(kept.record.given_headers) == list(headers)
     # Whatever stands in a quarantine, it has a place or is nobody's.
-    foreign = kept_of(GivenRecord(_PLACE, 5, None, None, tuple(headers)))
-    assert foreign is None or foreign.record.place.offset >= 0
+    foreign = parse_quarantined(GivenMessage(_PLACE, 5, None, None, tuple(headers)))
+    assert foreign is None or foreign.record.position.offset >= 0
 
 
 def _reason_of(read: Callable[..., object], *given: object) -> None:

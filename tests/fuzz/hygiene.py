@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from headrace.config.hygiene import Hygiene
+from headrace.config.common.hygiene import Hygiene
 from headrace.contract import HEADERS, KEY, METADATA, METADATA_FIELD, record_field
+from headrace.kafka.message import GivenMessage, RecordPosition
+from headrace.landing.record_columns import RecordColumns
+from headrace.landing.topic_values import Values
 from headrace.records.arrow import arrow_schema
-from headrace.records.columns import Columns
-from headrace.records.masks import REDACTED
-from headrace.records.values import Values
+from headrace.records.hygiene.masks import REDACTED
 from headrace.times import EPOCH
-from router.given import GivenRecord, Place
 from tests.fuzz.json_records import COERCIBLE, SCHEMA, SEEDS
 from tests.fuzz.target import Target, check_reason
 
@@ -49,14 +49,14 @@ _TIME_MS: Final = 1_772_323_200_000
 _TIMES_MS: Final = {b" ": -1, b"\t": 2**62, b"\n": -(2**63)}
 
 
-def columns(**rules: object) -> Columns:
+def columns(**rules: object) -> RecordColumns:
     """Return what makes columns of records under those rules."""
-    hygiene = Hygiene.model_validate(rules)
+    hygiene = Hygiene.model_validate(rules).as_rules()
     values = Values("id", "json", SCHEMA, hygiene, None, "quarantine")
-    return Columns(values, "events", "here", arrow_schema(_WHOLE), [KEY, HEADERS])
+    return RecordColumns(values, "events", "here", arrow_schema(_WHOLE), [KEY, HEADERS])
 
 
-def landed(make: Columns, record: GivenRecord) -> list[dict[str, Any]]:
+def landed(make: RecordColumns, record: GivenMessage) -> list[dict[str, Any]]:
     """Return the row, if any: a record lands as one, or is one bad record with a reason."""
     batch, _newest, bad = make([record], 3)
     assert batch.num_rows + len(bad) == 1
@@ -76,9 +76,9 @@ def landed(make: Columns, record: GivenRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _run(make: Columns, value: bytes) -> None:
+def _run(make: RecordColumns, value: bytes) -> None:
     at_ms = _TIMES_MS.get(value[-1:], _TIME_MS)
-    for row in landed(make, GivenRecord(Place("events", 3, 7), at_ms, value, b"key")):
+    for row in landed(make, GivenMessage(RecordPosition("events", 3, 7), at_ms, value, b"key")):
         assert row["s"] is None or re.fullmatch("[0-9a-f]{64}", row["s"])
         assert all(one in {None, REDACTED} for one in row["z"] or ())
 

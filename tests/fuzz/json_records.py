@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.records.arrow import arrow_schema, column_maker
-from headrace.records.json_reader import JsonReader
-from headrace.records.json_writer import JsonWriter
+from headrace.records.json.reader import JsonReader
+from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import parse_avro
 from tests.fuzz.target import Target, check_reason

@@ -1,6 +1,6 @@
-"""Whether a regular expression is linear: its work is in C, where nobody can count it.
+"""What patterns mean and cost: LIKE by its definition, and whether a regular expression is linear.
 
-The rules are stricter than need be, and easy to keep: what cannot be seen to be linear is written
+The work of a regular expression is in C, where nobody can count it. The rules are stricter than need be, and easy to keep: what cannot be seen to be linear is written
 with a possessive repeat (`*+`) or an atomic group.
 """
 
@@ -100,3 +100,14 @@ def _unbounded_before_more(items: Sequence[Any]) -> bool:
         or any(_unbounded_before_more(inner) for inner in _inside(*one))
         for at, one in enumerate(items)
     )
+
+
+def like(text: str, pattern: str) -> bool:
+    """Answer as the definition of LIKE does, place by place."""
+    ends = {0}
+    for sign in pattern:
+        if sign == "%":
+            ends = set(range(min(ends), len(text) + 1)) if ends else ends
+        else:
+            ends = {at + 1 for at in ends if at < len(text) and sign in {"_", text[at]}}
+    return len(text) in ends

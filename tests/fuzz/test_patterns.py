@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headrace.records
-from headrace.expressions import lane
+from headrace.expressions import compiled
 from tests.fuzz.patterns import patterns_of, problems_of
 
 # The modules that meet what is in a record: those of records, and what expressions run.
@@ -18,8 +18,8 @@ MODULES = [
     *(one.name for one in pkgutil.walk_packages(headrace.records.__path__, "headrace.records.")),
     *(
         one.name
-        for one in pkgutil.walk_packages(lane.__path__, f"{lane.__name__}.")
-        if one.name.startswith(f"{lane.__name__}.run_")
+        for one in pkgutil.walk_packages(compiled.__path__, f"{compiled.__name__}.")
+        if one.name.startswith(f"{compiled.__name__}.runtime.")
     ),
 ]
 

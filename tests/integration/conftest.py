@@ -9,7 +9,7 @@ import pytest
 from tests.integration.pipelines import Pipelines
 
 if TYPE_CHECKING:
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 
 @pytest.fixture

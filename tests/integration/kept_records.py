@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import confluent_kafka
 
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,17 +41,17 @@ def _value(number: int | None, kind: str | None) -> bytes:
 
 
 SENT: Final = (
-    Record(_value(1, "a"), b"k1", ODD_HEADERS, T0_MS, 0),
-    Record(_value(2, "b"), None, (), T0_MS + 1, 1),
-    Record(_value(3, None), b"", (("x", b""),), T0_MS + 2, 1),
-    Record(_value(4, "d"), b"\xff\xfe\x00", (), T0_MS + 3, 0),
-    Record(None, b"k1", (("why", b"gone"),), T0_MS + 4, 0),
-    Record(_value(None, None), b"k1", (), T0_MS + 5, 0),
-    Record(None, None, (), T0_MS + 6, 1),
+    KafkaRecord(_value(1, "a"), b"k1", ODD_HEADERS, T0_MS, 0),
+    KafkaRecord(_value(2, "b"), None, (), T0_MS + 1, 1),
+    KafkaRecord(_value(3, None), b"", (("x", b""),), T0_MS + 2, 1),
+    KafkaRecord(_value(4, "d"), b"\xff\xfe\x00", (), T0_MS + 3, 0),
+    KafkaRecord(None, b"k1", (("why", b"gone"),), T0_MS + 4, 0),
+    KafkaRecord(_value(None, None), b"k1", (), T0_MS + 5, 0),
+    KafkaRecord(None, None, (), T0_MS + 6, 1),
 )
 
 
-def kept_of(record: Record) -> dict[str, Any]:
+def kept_of(record: KafkaRecord) -> dict[str, Any]:
     """Return what a table keeps of a record."""
     headers = [{"name": name, "value": value} for name, value in record.headers]
     return {"key": record.key, "tombstone": record.value is None, "headers": headers or None}

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, TopicPartition
 
 from headrace.kafka.cluster import KafkaCluster
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
-    from headrace.config.workspace import Cluster
-
-LIMIT_S = 60.0
+    from headrace.config.workspace.workspace import Cluster
 
 
 class GroupLag:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from headrace.embedded.process import wait_until
 from headrace.signals import Drain
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-LIMIT_S = 90.0
 
 
 class Live:

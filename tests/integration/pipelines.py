@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.config.effective import effective
 from headrace.config.load import load_lake_table, load_stream
+from headrace.config.stream.effective import effective
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record, Sender
+from headrace.kafka.sender import KafkaRecord, Sender
 from headrace.signals import Drain
 from lake_writer.writer import LakeWriter
-from router.jobs import StreamRouter
+from router.run.jobs import StreamRouter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from lake_writer.writer import Landed
-    from router.ledger import Counts
+    from router.ledger.entries import Counts
 
 EVENT_SCHEMA = {
     "type": "record",
@@ -68,10 +68,12 @@ class Pipelines:
     def make_topic(self, topic: str, partitions: int = 1, cluster: str = "fronting") -> None:
         KafkaCluster(self.workspace.cluster(cluster)).ensure_topic(topic, partitions)
 
-    def send(self, topic: str, records: Iterable[Record | bytes], cluster: str = "fronting") -> int:
+    def send(
+        self, topic: str, records: Iterable[KafkaRecord | bytes], cluster: str = "fronting"
+    ) -> int:
         sender = Sender(self.workspace.cluster(cluster), topic)
         for record in records:
-            sender.send(record if isinstance(record, Record) else Record(record))
+            sender.send(record if isinstance(record, KafkaRecord) else KafkaRecord(record))
         return sender.close()
 
     def seen(self, topic: str, cluster: str = "consumer") -> list[Seen]:

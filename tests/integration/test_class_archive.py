@@ -57,9 +57,9 @@ def test_it_is_made_once_and_read_and_made_anew_where_it_is_damaged(tmp_path: Pa
     tried.unlink()
     read, said = run(tmp_path)
     (archive,) = kept.iterdir()
-    assert (read, "keeping the JVM's classes" in said) == ([], True)
+    assert (read, "archiving the JVM's classes" in said) == ([], True)
     read, said = run(tmp_path)
-    assert (read, "keeping the JVM's classes" in said) == ([str(archive)], False)
+    assert (read, "archiving the JVM's classes" in said) == ([str(archive)], False)
     # Cut short: a JVM that is given this one does not start. The last one may still be ending,
     # and have the whole one in its memory.
     content = archive.read_bytes()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import KafkaException
 
-from backfill.cli import backfill
+from backfill.command.cli import backfill
 from headrace.cli.main import headrace
 from headrace.config.load import load_app, load_workspace
 from headrace.errors import Terminal
 from headrace.iceberg.catalog import open_catalog
-from headrace.kafka.bulk import BulkProducer, Way, properties_of
+from headrace.kafka.bulk import BulkProducer, ProducerSettings, properties_of
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader
 from headrace.kafka.refusal import AccessRefused
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import rich_click as click
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 RECORDS = 20
 
@@ -135,15 +135,15 @@ def test_all_stages(secured: Workspace, events: str, spark: SparkSession) -> Non
 
 
 REFUSED = {
-    "wrong-password": r"cluster wrong-password .* refuses the login",
-    "unknown-user": r"cluster unknown-user .* refuses the login",
-    "plain-mechanism": r"(?s)refuses the login.*sasl\.mechanism",
+    "wrong-password": r"cluster wrong-password .* rejects the login",
+    "unknown-user": r"cluster unknown-user .* rejects the login",
+    "plain-mechanism": r"(?s)rejects the login.*sasl\.mechanism",
     "unknown-authority": r"(?s)certificate of cluster unknown-authority .*ssl\.ca\.location",
     "no-authority-file": r"settings of cluster no-authority-file: .*ssl\.ca\.location",
     "expired-broker": r"certificate of cluster expired-broker .* expired",
-    "no-certificate": r"(?s)cluster no-certificate .* over TLS.*ssl\.certificate\.location",
-    "expired-certificate": r"(?s)cluster expired-certificate .* over TLS.*has not expired",
-    "foreign-certificate": r"(?s)cluster foreign-certificate .* over TLS.*authority it trusts",
+    "no-certificate": r"(?s)cluster no-certificate .* TLS connection.*ssl\.certificate\.location",
+    "expired-certificate": r"(?s)cluster expired-certificate .* TLS connection.*has not expired",
+    "foreign-certificate": r"(?s)cluster foreign-certificate .* TLS connection.*authority it trusts",
     "guest": r"(?s)cluster guest .* does not allow this client to use topic mine.*kafka-acls",
 }
 
@@ -193,7 +193,7 @@ def test_a_task_does_not_try_again_what_it_is_not_allowed(secured: Workspace, ev
     with pytest.raises(AccessRefused, match=r"does not allow this client to use"):
         list(reader.chunks(events, {0: range(1)}))
     reader.close()
-    producer = BulkProducer(Way(properties_of(properties), "none", 1_000_000))
+    producer = BulkProducer(ProducerSettings(properties_of(properties), "none", 1_000_000))
     try:
         producer.produce(events, b"{}")
     except KafkaException as problem:

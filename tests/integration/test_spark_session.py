@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 # As the tests were started: in the background it is ignored.
 BEFORE = signal.getsignal(signal.SIGINT)

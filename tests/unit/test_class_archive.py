@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace import class_archive
-from headrace.class_archive import MOST_KEPT, options
 from headrace.jars.cache import cache_root
+from headrace.jvm import class_archive
+from headrace.jvm.class_archive import MOST_KEPT, options
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.errors import BadConfig, ClusterUnreachable, HeadraceError, Terminal, TopicMissing
 from headrace.kafka.ranges import NotReached, RecordsGone
-from headrace.kafka.truncation import TopicTruncated
+from headrace.kafka.source_topic import Reader, TopicTruncated
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from headrace.kafka.truncation import TopicTruncated
         ClusterUnreachable("c", "127.0.0.1:1", "away"),
         RecordsGone("t", 3),
         NotReached("t", {0: range(5, 9)}, {0: 7}),
-        TopicTruncated("output a", "t", {0: range(5, 9)}, "do that"),
+        TopicTruncated(Reader("output a", "do that"), "t", {0: range(5, 9)}),
         BadConfig([]),
     ],
     ids=lambda error: type(error).__name__,
@@ -33,14 +33,6 @@ def test_an_error_of_a_task_keeps_its_kind_and_its_facts(error: HeadraceError) -
 def test_what_is_missing_of_a_range_is_told() -> None:
     error = NotReached("t", {0: range(5, 9), 1: range(2, 3)}, {0: 7})
     assert error.message == (
-        "records that the topic had did not come within 45 s: t-0 @ 5 to 8 (it ends at 7);"
+        "no records came within 45 s, though the topic had them: t-0 @ 5 to 8 (it ends at 7);"
         " t-1 @ 2 to 2"
-    )
-
-
-def test_replaced_offsets_are_told() -> None:
-    error = TopicTruncated("output a", "t", {1: range(10, 15)}, "Do that.")
-    assert error.message == (
-        "output a: the topic lost records that were read already: t-1 was read up to 15, and since"
-        " 10 its records are others now"
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.errors import Terminal
-from headrace.java import java, java_and_banner, major_version
+from headrace.jars.java import java, java_and_banner, major_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,8 +70,8 @@ def test_java_home_goes_before_the_path(
     ("script", "said"),
     [
         ("#!/bin/sh\necho 'openjdk version \"11.0.2\"'\n", "needs Java 17 or newer; .* is Java 11"),
-        ("#!/bin/sh\nprintf '\\377\\376'\n", "does not say which Java it is"),
-        ("#!/bin/sh\nexit 1\n", "does not say which Java it is"),
+        ("#!/bin/sh\nprintf '\\377\\376'\n", "does not print which Java version it is"),
+        ("#!/bin/sh\nexit 1\n", "does not print which Java version it is"),
         ("no program at all", "there is no java that can be started at"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_java_that_will_not_do(make_java: Callable[[str], Path], script: str, 
 def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(Terminal, match="there is no Java on this machine"):
+    with pytest.raises(Terminal, match="no Java was found on this machine"):
         java()
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
-from headrace import jvm
 from headrace.errors import Transient
+from headrace.jvm import failures
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from headrace.errors import Transient
     ],
 )
 def test_nobody_answers(problem: Exception) -> None:
-    assert jvm.has_ended(problem)
+    assert failures.has_ended(problem)
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_nobody_answers(problem: Exception) -> None:
     ],
 )
 def test_an_answer_that_is_an_error_is_an_answer(problem: Exception | None) -> None:
-    assert not jvm.has_ended(problem)
+    assert not failures.has_ended(problem)

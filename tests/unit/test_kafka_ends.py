@@ -15,12 +15,12 @@ def say():
 
 # What is registered first is done last.
 atexit.register(say)
-from headrace.config.workspace import Cluster
+from headrace.config.workspace.workspace import Cluster
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.groups import GroupPlace
+from headrace.kafka.groups import GroupOffsets
 
 away = Cluster("away", "127.0.0.1:9", None, {})
-held = KafkaCluster(away), GroupPlace(away, "held")
+held = KafkaCluster(away), GroupOffsets(away, "held")
 say()
 """
 

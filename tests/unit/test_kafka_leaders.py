@@ -8,8 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.kafka import leaders
-from headrace.kafka.leaders import TopicEnds, ask
-from headrace.kafka.truncation import NO_EPOCH
+from headrace.kafka.leaders import NO_EPOCH, TopicEnds, ask
 
 GONE = KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
 NO = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))

@@ -38,7 +38,7 @@ def test_a_broker_that_restarts_refuses_nobody(code: int, text: str) -> None:
                 " state AUTH_REQ)"
             ),
             (
-                "cluster consumer (127.0.0.1:1) refuses the login:"
+                "cluster consumer (127.0.0.1:1) rejects the login:"
                 " SASL authentication error: invalid credentials"
             ),
         ),
@@ -46,7 +46,7 @@ def test_a_broker_that_restarts_refuses_nobody(code: int, text: str) -> None:
             SSL,
             "ssl://b:1/bootstrap: SSL handshake failed: tlsv13 alert certificate required",
             (
-                "cluster consumer (127.0.0.1:1) refuses the connection over TLS:"
+                "cluster consumer (127.0.0.1:1) rejects the TLS connection:"
                 " SSL handshake failed: tlsv13 alert certificate required"
             ),
         ),

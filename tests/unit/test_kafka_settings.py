@@ -127,7 +127,7 @@ def test_certificates_that_are_given_in_the_text() -> None:
 @pytest.mark.parametrize("kind", ["RSA", "EC"])
 def test_a_key_that_java_does_not_read_is_refused_with_how_to_write_it(kind: str) -> None:
     key = f"-----BEGIN {kind} PRIVATE KEY-----\nMHc=\n"
-    with pytest.raises(Terminal, match=r"(?s)Java, does not read.*openssl pkcs8 -topk8"):
+    with pytest.raises(Terminal, match=r"(?s)in Java\) cannot read.*openssl pkcs8 -topk8"):
         java_settings({"ssl.certificate.pem": "CERT", "ssl.key.pem": key})
 
 

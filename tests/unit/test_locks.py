@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.locks import AlreadyHeld, describe, hold
+from headrace.locks import AlreadyRunning, describe, hold
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,14 +29,14 @@ def test_the_second_is_told_who_holds(tmp_path: Path) -> None:
     with hold(lock, "the stream", "stop that one first") as held:
         with (
             pytest.raises(
-                AlreadyHeld, match=rf"the stream already runs \(pid {os.getpid()}\)"
+                AlreadyRunning, match=rf"the stream already runs \(pid {os.getpid()}\)"
             ) as told,
             hold(lock, "the stream", "stop that one first"),
         ):
             pass
         assert told.value.advice == "stop that one first"
         describe(held, "x")
-        with pytest.raises(AlreadyHeld, match=r"\(x\)"), hold(lock, "it", ""):
+        with pytest.raises(AlreadyRunning, match=r"\(x\)"), hold(lock, "it", ""):
             pass
     with hold(lock, "it", ""):
         assert lock.read_text() == f"pid {os.getpid()}"
@@ -49,7 +49,7 @@ def test_a_holder_that_was_killed_holds_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(AlreadyHeld, match="pid 1, far away"), hold(lock, "it", ""):
+        with pytest.raises(AlreadyRunning, match="pid 1, far away"), hold(lock, "it", ""):
             pass
         other.send_signal(signal.SIGKILL)
         other.wait(30)

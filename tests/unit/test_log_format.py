@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import json
+import re
 
 import click
 import pytest
+import structlog
 from click.testing import CliRunner
 
 from headrace import log
@@ -15,7 +17,8 @@ from headrace.cli.command import LOG_FORMAT, log_option
 @click.command()
 @log_option
 def shown() -> None:
-    click.echo(os.environ[log.FORMAT_VARIABLE])
+    log.configure_logging()
+    structlog.get_logger().warning("partition_lost", topic="plays", partition=3)
 
 
 @pytest.mark.parametrize(
@@ -36,5 +39,18 @@ def test_the_option_goes_before_the_environment(
         monkeypatch.delenv(LOG_FORMAT)
     else:
         monkeypatch.setenv(LOG_FORMAT, given)
-    assert LOG_FORMAT == log.FORMAT_VARIABLE
-    assert CliRunner().invoke(shown, option).output.strip() == expected
+    ran = CliRunner().invoke(shown, option)
+    assert not ran.stdout
+    if expected == "json":
+        facts = json.loads(ran.stderr)
+        del facts["timestamp"]
+        assert facts == {
+            "event": "partition_lost",
+            "level": "warning",
+            "topic": "plays",
+            "partition": 3,
+        }
+    else:
+        assert re.fullmatch(
+            r"\S+Z \[warning\s*\] partition_lost +partition=3 topic=plays\n", ran.stderr
+        )

@@ -9,7 +9,7 @@ import fastavro
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.iceberg.manifest_scan import Entry, live_entries
+from headrace.iceberg.manifest_scan import LiveFile, live_entries
 
 LONG = st.integers(-(2**63), 2**63 - 1)
 KEYS = st.integers(1, 6)
@@ -141,7 +141,7 @@ def test_an_entry_is_what_it_is_in_the_whole(
     fastavro.writer(manifest, SCHEMA, entries, codec, sync_interval=100)
     read = list(live_entries(manifest.getvalue(), *field_ids))
     assert read == [
-        Entry(
+        LiveFile(
             file["file_path"],
             file["file_format"],
             file["record_count"],

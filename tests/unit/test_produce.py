@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.produce import BadLine, read_records
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("produce") / "records.jsonl"
 
 
-def records(file: Path, content: bytes, *, envelope: bool = True) -> list[Record]:
+def records(file: Path, content: bytes, *, envelope: bool = True) -> list[KafkaRecord]:
     file.write_bytes(content)
     return list(read_records([file], envelope=envelope))
 
@@ -72,7 +72,7 @@ def test_a_number_keeps_every_digit_and_a_text_its_spaces(file: Path) -> None:
 )
 def test_headers(file: Path, headers: str, expected: tuple[tuple[str, bytes | None], ...]) -> None:
     (record,) = records(file, f'{{"value":"v","headers":{headers}}}'.encode())
-    assert record == Record(b"v", None, expected)
+    assert record == KafkaRecord(b"v", None, expected)
 
 
 @pytest.mark.parametrize(
@@ -87,25 +87,31 @@ def test_headers(file: Path, headers: str, expected: tuple[tuple[str, bytes | No
 )
 def test_timestamps(file: Path, timestamp: str, millis: int | None) -> None:
     (record,) = records(file, f'{{"value":null,"timestamp":{timestamp}}}'.encode())
-    assert record == Record(None, timestamp_ms=millis)
+    assert record == KafkaRecord(None, timestamp_ms=millis)
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"{", "no JSON: Expecting property name enclosed in double quotes at column 2"),
-        (b"[]", 'with --envelope a line is an object with "value"'),
-        (b'{"key":"k"}', 'with --envelope a line is an object with "value"'),
+        (b"{", "not JSON: Expecting property name enclosed in double quotes at column 2"),
+        (b"[]", 'with --envelope, each line must be an object with "value"'),
+        (b'{"key":"k"}', 'with --envelope, each line must be an object with "value"'),
         (b'{"value":1,"topic":"t","aa":1}', "the envelope has no aa; it has headers, key"),
         (b'{"value":1} {"value":2}', "Extra data"),
         (b'{"value":"\xff"}', "codec can't decode"),
         (b'{"value":"\\ud800"}', "surrogates not allowed"),
-        (b'{"value":1,"headers":5}', "headers are an object, or a list of"),
-        (b'{"value":1,"headers":[["a"]]}', "headers are an object, or a list of"),
-        (b'{"value":1,"timestamp":1.5}', "timestamp is a number of milliseconds, or ISO-8601"),
-        (b'{"value":1,"timestamp":true}', "timestamp is a number of milliseconds, or ISO-8601"),
-        (b'{"value":1,"timestamp":"noon"}', "noon is no time"),
-        (b'{"value":1,"timestamp":0}', "no timestamp at or before 1970"),
+        (b'{"value":1,"headers":5}', "headers must be an object, or a list of"),
+        (b'{"value":1,"headers":[["a"]]}', "headers must be an object, or a list of"),
+        (
+            b'{"value":1,"timestamp":1.5}',
+            "timestamp must be a number of milliseconds or an ISO-8601 text",
+        ),
+        (
+            b'{"value":1,"timestamp":true}',
+            "timestamp must be a number of milliseconds or an ISO-8601 text",
+        ),
+        (b'{"value":1,"timestamp":"noon"}', "noon is not a time"),
+        (b'{"value":1,"timestamp":0}', "not accept a timestamp at or before 1970"),
         (b'{"value":1,"timestamp":9223372036854775808}', "timestamp does not fit"),
         (b'{"value":' + b"[" * 100_000, "it is nested too deeply"),
     ],
@@ -120,6 +126,6 @@ def test_a_line_that_is_no_record_is_named(file: Path, line: bytes, reason: str)
 
 
 def test_of_a_file_that_is_no_json_at_all_nothing_is_said_to_be_sent(file: Path) -> None:
-    with pytest.raises(BadLine, match=f"^{file}:1: no JSON: ") as caught:
+    with pytest.raises(BadLine, match=f"^{file}:1: not JSON: ") as caught:
         records(file, b"kind: stream\n")
     assert caught.value.advice == "nothing of this file was sent"

@@ -7,8 +7,8 @@ import traceback
 import pytest
 
 from headrace.errors import HeadraceError, Terminal, TopicMissing, Transient
+from headrace.jvm.failures import error_in
 from headrace.kafka.ranges import RecordsGone
-from headrace.python_errors import told_in
 
 
 def text_of(problem: Exception) -> str:
@@ -27,11 +27,11 @@ def text_of(problem: Exception) -> str:
     ],
 )
 def test_it_is_told_as_it_was_raised(problem: HeadraceError, kind: type[HeadraceError]) -> None:
-    told = told_in(text_of(problem))
+    told = error_in(text_of(problem))
     assert told is not None
     assert (type(told), told.message, told.advice) == (kind, problem.message, problem.advice)
 
 
 def test_what_is_none_of_ours_is_left_alone() -> None:
-    assert told_in(text_of(ValueError("headrace.errors.Terminal: quoted"))) is None
-    assert told_in("headrace.errors.Nothing: x") is None
+    assert error_in(text_of(ValueError("headrace.errors.Terminal: quoted"))) is None
+    assert error_in("headrace.errors.Nothing: x") is None

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import pyspark
 import pytest
 
-from headrace.python_workers import forget_archives, settle
+from headrace.jvm.python_workers import forget_archives, settle
 
 HOME = Path(pyspark.__file__).parent
 
@@ -87,7 +87,7 @@ def test_what_is_imported_for_all_starts_nothing_that_a_fork_would_miss() -> Non
     code = (
         "import os, sys, threading\n"
         "from pathlib import Path\n"
-        "from headrace.python_workers import IMPORTED_ONCE, import_for_all\n"
+        "from headrace.jvm.python_workers import IMPORTED_ONCE, import_for_all\n"
         "import_for_all()\n"
         "assert all(name in sys.modules for name in IMPORTED_ONCE)\n"
         "assert threading.active_count() == 1\n"
@@ -104,7 +104,7 @@ def test_a_process_that_plans_a_replay_imports_nothing_that_reads_tables() -> No
     """It is started for each source of a query, and again for its stream: that is to be quick."""
     code = (
         "import sys\n"
-        "import backfill.spark_source\n"
+        "import backfill.apps.spark_source\n"
         "assert not {'pyiceberg', 'pyarrow', 'pandas', 'pydantic'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -113,7 +113,7 @@ def test_a_process_that_plans_a_replay_imports_nothing_that_reads_tables() -> No
 def test_forks_draw_numbers_of_their_own() -> None:
     code = (
         "import os\n"
-        "from headrace.python_workers import import_for_all\n"
+        "from headrace.jvm.python_workers import import_for_all\n"
         "import_for_all()\n"
         "import numpy\n"
         "drawn = []\n"

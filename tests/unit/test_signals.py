@@ -8,8 +8,7 @@ import signal
 import pytest
 
 from headrace.signals import Drain
-
-LIMIT_S = 30.0
+from tests.limits import LIMIT_S
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

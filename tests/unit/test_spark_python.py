@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark_python import VARIABLE, without_archives
+from headrace.jvm.python_launcher import VARIABLE, without_archives
 
 PATH = "import os; print(os.environ.get('PYTHONPATH'))"
 

@@ -144,6 +144,25 @@ def test_a_move_is_synced_at_both_ends(tmp_path: Path, synced: list[str]) -> Non
     assert set(synced) == {str(source.parent), str(target.parent)}
 
 
+def test_a_folder_is_there_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        state_files.write(tmp_path / name / "state.json", b"{}")
+    end_at("before")
+    with pytest.raises(Ended):
+        state_files.remove_folder(tmp_path / "one")
+    assert (tmp_path / "one/state.json").read_bytes() == b"{}"
+    state_files.watched_by(None)
+    with monkeypatch.context() as killed:
+        killed.setattr("shutil.rmtree", lambda *_, **__: None)
+        state_files.remove_folder(tmp_path / "one")
+    assert [one.name for one in tmp_path.glob("[!.]*")] == ["two"]
+    state_files.remove_folder(tmp_path / "two")
+    assert list(tmp_path.iterdir()) == []
+    state_files.remove_folder(tmp_path / "two")
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(b'{"1": ')
@@ -164,10 +183,10 @@ OTHERS = {
     "headrace/embedded": "a broker's own files, and which process it is",
     "headrace/jars": "jars, checked by hash each time that they are used",
     "headrace/spark.py": "Spark's log",
-    "headrace/spark_python.py": "an archive of packages, checked by hash",
-    "headrace/workspace_template.py": "a new workspace",
+    "headrace/jvm/python_launcher.py": "an archive of packages, checked by hash",
+    "headrace/demo/workspace_template.py": "a new workspace",
     "headrace/locks.py": "a lock, which says who holds it",
-    "backfill/picture.py": "a picture for people",
+    "backfill/plan/picture.py": "a picture for people",
 }
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from headrace.errors import Transient
+from headrace.queries.supervision import raise_failures, supervise
 from headrace.signals import Drain
-from headrace.supervision import raise_failures, supervise
 
 if TYPE_CHECKING:
-    from headrace.streaming import Job
+    from headrace.queries.streaming import Job
 
 
 def test_one_that_waits_for_its_next_try_when_asked_to_end_has_failed() -> None:

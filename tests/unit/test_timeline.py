@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headrace.iceberg.timeline import Entry, Made, Timeline, timeline
+from headrace.iceberg.timeline import LogEntry, Made, Timeline, timeline
 
 MS = 1000
 # What happens to a table, and how long after the last: an append, a rollback to one of those
@@ -26,7 +26,7 @@ EVENTS = st.lists(
 class Table:
     """A table that keeps its log as Iceberg does, and beside it what was true."""
 
-    log: list[Entry] = field(default_factory=list)
+    log: list[LogEntry] = field(default_factory=list)
     made: dict[int, Made] = field(default_factory=dict)
     truth: list[tuple[int, int]] = field(default_factory=list)
     now_ms: int = 1
@@ -57,7 +57,7 @@ class Table:
                 }
 
     def become(self, snapshot_id: int) -> None:
-        self.log.append(Entry(self.now_ms, snapshot_id))
+        self.log.append(LogEntry(self.now_ms, snapshot_id))
         self.truth.append((self.now_ms, snapshot_id))
 
     def was(self, time_ms: int) -> int | None:
@@ -117,7 +117,7 @@ def made(at_ms: int, number: int, operation: str = "append") -> Made:
 
 
 def test_a_deletion_on_the_way_to_an_append_was_seen_by_nobody() -> None:
-    log = [Entry(10, 1), Entry(500, 2), Entry(620, 3)]
+    log = [LogEntry(10, 1), LogEntry(500, 2), LogEntry(620, 3)]
     snapshots = {1: made(10, 1), 2: made(500, 2, "delete"), 3: made(620, 3)}
     # By the times of commits; by what it looks like where they are no longer known.
     for commits in ([10, 620], []):
@@ -126,19 +126,19 @@ def test_a_deletion_on_the_way_to_an_append_was_seen_by_nobody() -> None:
 
 
 def test_a_deletion_that_stood_for_a_while_counts() -> None:
-    log = [Entry(10, 1), Entry(500, 2), Entry(90_000, 3)]
+    log = [LogEntry(10, 1), LogEntry(500, 2), LogEntry(90_000, 3)]
     snapshots = {1: made(10, 1), 2: made(500, 2, "delete"), 3: made(90_000, 3)}
     assert timeline(log, snapshots).at(500 * MS) == 2
 
 
 def test_of_two_lines_that_a_clock_put_in_the_wrong_order_the_later_written_counts() -> None:
-    log = [Entry(10, 1), Entry(30, 2), Entry(20, 3)]
+    log = [LogEntry(10, 1), LogEntry(30, 2), LogEntry(20, 3)]
     snapshots = {number: made(at_ms, number) for at_ms, number in log}
     assert timeline(log, snapshots).changes == ((10 * MS, 1), (20 * MS, 3))
 
 
 def test_what_is_published_is_no_rollback() -> None:
     """Made apart, and current from later on: the oldest may be expired meanwhile."""
-    log = [Entry(at_ms, number) for at_ms, number in ((110, 2), (210, 3), (310, 4))]
+    log = [LogEntry(at_ms, number) for at_ms, number in ((110, 2), (210, 3), (310, 4))]
     snapshots = {number: made(number * 100 - 100, number) for number in (2, 3, 4)}
     assert timeline(log, snapshots).changes == ((110 * MS, 2), (210 * MS, 3), (310 * MS, 4))

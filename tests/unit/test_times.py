@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill.period import Period, parse_period
+from backfill.plan.period import Period, parse_period
 from headrace.errors import UsageError
 from headrace.times import EPOCH, format_time_us, parse_time_us
 
@@ -31,7 +31,7 @@ def test_iso_8601_in_utc(text: str, time_us: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "1772323200000", "2026-03-01T25"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time") as caught:
+    with pytest.raises(UsageError, match="is not a time") as caught:
         parse_time_us(text)
     assert "2026-03-01T00:00:00Z" in caught.value.advice
 

@@ -1,7 +1,7 @@
-"""Sessions by hand: open sessions in keyed state, a timer at the end of each.
+"""Sessions with timers: open sessions in keyed state, and a timer at the end of each.
 
-What `session_window` does, written out, as a start for what it cannot do: a session that ends
-with a certain event, a limit to its length, another gap for each device.
+This is what `session_window` does, written out. Start from it for what `session_window` cannot do:
+a session that ends with a certain event, a limit on its length, a different gap for each device.
 """
 
 from __future__ import annotations

@@ -8,58 +8,54 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from headrace.config.problems import did_you_mean
+from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.config.document import KeyPath
-    from headrace.config.sheet import Sheet
+    from headrace.config.common.section import Section
 
 
-def check_functions(sheet: Sheet) -> None:
-    """Report functions that their module does not have; one of an installed package is not looked at."""
-    _check(sheet, ("transform", "python"))
-    udfs = sheet.items("transform", "udfs")
-    if udfs and "python" in sheet.mapping("transform"):
-        message = "udfs are for a query, and this transform is a function already"
-        sheet.report(("transform", "udfs"), message, "call them from it", key=True)
-    for number, _ in enumerate(udfs):
-        _check(sheet, ("transform", "udfs", number))
+def check_functions(transform: Section) -> None:
+    """Report functions that their module does not have; installed packages are not looked at."""
+    _check(transform.at("python"))
+    udfs = transform.at("udfs")
+    if udfs.items() and "python" in transform.mapping():
+        message = "udfs are for a query, but this transform is already a function"
+        udfs.report(message, "call them from it", key=True)
+    for udf in udfs.each():
+        _check(udf)
 
 
-def _check(sheet: Sheet, path: KeyPath) -> None:
-    module, _, function = (sheet.text(*path) or "").partition(":")
-    place = _file_of(sheet, module) if function else None
-    if place is None:
+def _check(named: Section) -> None:
+    module, _, function = (named.text() or "").partition(":")
+    path = _file_of(named, module) if function else None
+    if path is None:
         return
     try:
-        tree = ast.parse(place.read_bytes())
+        tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as problem:
         line = getattr(problem, "lineno", None)
-        where = place.name if line is None else f"{place.name}, line {line}"
-        sheet.report(path, f"{where} is no Python: {getattr(problem, 'msg', problem)}")
+        where = path.name if line is None else f"{path.name}, line {line}"
+        named.report(f"{where} is not valid Python: {getattr(problem, 'msg', problem)}")
         return
     except OSError:
         return
     names = _names(tree)
     if function not in names and "*" not in names:
-        shown = sheet.shown(*path)
-        advice = "" if sheet.is_secret(*path) else did_you_mean(function, names)
-        sheet.report(path, f"{place.name} has no function for {shown}", advice)
+        advice = "" if named.is_secret() else did_you_mean(function, names)
+        named.report(f"{path.name} has no function for {named.shown()}", advice)
 
 
-def _file_of(sheet: Sheet, module: str) -> Path | None:
-    way = module.split(".")
-    for folder in (sheet.document.path.parent, sheet.known.root):
+def _file_of(named: Section, module: str) -> Path | None:
+    parts = module.split(".")
+    for folder in (named.document.path.parent, named.known.root):
         if folder is None:
             continue
-        for place in (
-            folder.joinpath(*way).with_suffix(".py"),
-            folder.joinpath(*way, "__init__.py"),
-        ):
-            if place.is_file():
-                return place
+        whole = folder.joinpath(*parts)
+        for path in (whole.with_suffix(".py"), whole / "__init__.py"):
+            if path.is_file():
+                return path
     return None
 
 

@@ -1,46 +1,128 @@
-"""Whether the candidates of a source give the same columns, as far as files tell."""
+"""What must hold within and between the sources of an application.
+
+Candidates have to give the same columns, as far as files tell.
+"""
 
 from __future__ import annotations
 
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from headrace.config.common.check_hygiene import check_required
+from headrace.config.common.check_kafka import check_registry, check_source
+from headrace.problems import did_you_mean
 from headrace.schema.spark import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from headrace.config.document import Document, KeyPath
-    from headrace.config.kinds import Examined
-    from headrace.config.sheet import Sheet
+    from headrace.config.common.section import Section
+    from headrace.config.kind_files import CheckedFile
+    from headrace.config.yaml.document import Document
+    from headrace.expressions.columns import Columns
     from headrace.schema.model import Record
 
-_ADVICE = "let them have one schema: the application is to run on either"
+_ADVICE = "give them one schema: the application must run on either of them"
 _MOST_NAMED = 5
 
 
-def check_candidates(sheet: Sheet, schemas: Mapping[str, Record]) -> None:
-    """Report candidates of this file whose schemas differ."""
-    _report(sheet.document, schemas)
+def check_sources(app: Section) -> tuple[dict[str, Record], dict[str, Columns]]:
+    """Check each source, and the sources together; return schemas and columns of the live ones."""
+    schemas: dict[str, Record] = {}
+    columns: dict[str, Columns] = {}
+    for source in app.entries("sources"):
+        match source.text("type"):
+            case "kafka":
+                schema, columns[source.name] = check_source(source)
+                check_registry(source)
+                check_required(source.at("hygiene", "required"), columns[source.name])
+                if schema is not None:
+                    schemas[source.name] = schema
+            case "iceberg":
+                source.check_catalog("catalog")
+            case "dynamic":
+                _check_dynamic(source)
+            case "hybrid":
+                _check_halves(source)
+    _check_cycles(app)
+    _report_differences(app.document, schemas)
+    return schemas, columns
 
 
-def check_halves(sheet: Sheet, path: KeyPath) -> None:
+def _check_dynamic(source: Section) -> None:
+    names = source.file.mapping("sources")
+    candidates: list[str] = []
+    for one in source.each("candidates"):
+        candidate = one.text()
+        if candidate is None:
+            continue
+        if candidate in candidates:
+            one.report(f"{one.shown()} is listed twice", "remove one")
+        elif candidate not in names:
+            others = [name for name in names if name != source.name]
+            one.report_unknown(f"no source is named {one.shown()}", others)
+        candidates.append(candidate)
+    chosen = source.at("selected")
+    selected = chosen.text()
+    if selected is not None and source.items("candidates") and selected not in candidates:
+        message = f"selected {chosen.shown()} is not among the candidates"
+        hidden = chosen.is_secret() or any(one.is_secret() for one in source.each("candidates"))
+        chosen.report(message, "" if hidden else did_you_mean(selected, candidates))
+
+
+def _check_cycles(app: Section) -> None:
+    """Report each circle of dynamic sources once, at the source of it that the file names first."""
+    leads = {
+        source.name: [
+            candidate for one in source.each("candidates") if (candidate := one.text()) is not None
+        ]
+        for source in app.entries("sources")
+        if source.text("type") == "dynamic"
+    }
+    reported: set[str] = set()
+    for name in leads:
+        circle = _circle(name, leads)
+        if circle and not reported & set(circle):
+            reported |= set(circle)
+            names = " → ".join([*circle, circle[0]])
+            message = f'source "{name}" leads back to itself: {names}'
+            app.at("sources", name, "candidates").report(message, "break the circle")
+
+
+def _circle(start: str, leads: dict[str, list[str]]) -> list[str]:
+    """Return the shortest path from a source to itself, nothing where there is none."""
+    paths, seen = [[start]], {start}
+    while paths:
+        longer: list[list[str]] = []
+        for path in paths:
+            for following in leads.get(path[-1], ()):
+                if following == start:
+                    return path
+                if following not in seen:
+                    seen.add(following)
+                    longer.append([*path, following])
+        paths = longer
+    return []
+
+
+def _check_halves(source: Section) -> None:
     """Report halves of a hybrid source that are not a table and topics."""
-    names = sheet.mapping("sources")
+    types = {one.name: one.text("type") for one in source.file.entries("sources")}
     for half, wanted in (("past", "iceberg"), ("live", "kafka")):
-        name = sheet.text(*path, half)
+        named = source.at(half)
+        name = named.text()
         if name is None:
             continue
-        if name not in names:
-            sheet.unknown((*path, half), f"no source is named {sheet.shown(*path, half)}", names)
-        elif sheet.text("sources", name, "type") != wanted:
-            fitting = [one for one in names if sheet.text("sources", one, "type") == wanted]
-            message = f"{half} is a source of type {wanted}, and {sheet.shown(*path, half)} is none"
+        if name not in types:
+            named.report_unknown(f"no source is named {named.shown()}", types)
+        elif types[name] != wanted:
+            fitting = [one for one, kind in types.items() if kind == wanted]
+            message = f"{half} must be a source of type {wanted}, and {named.shown()} is not"
             advice = f"of that type: {', '.join(fitting)}" if fitting else "add one under sources:"
-            sheet.report((*path, half), message, advice)
+            named.report(message, advice)
 
 
-def check_landed(files: Sequence[Examined]) -> None:
+def check_landed(files: Sequence[CheckedFile]) -> None:
     """Report candidates that are tables which a file of the workspace fills by another schema."""
     landed: dict[tuple[object, ...], Record] = {}
     for one in files:
@@ -51,7 +133,7 @@ def check_landed(files: Sequence[Examined]) -> None:
         if one.kind == "app" and isinstance(sources, dict):
             tables = {name: landed.get(_table(one.document, "sources", name)) for name in sources}
             known = {name: found for name, found in tables.items() if found is not None}
-            _report(one.document, {**one.schemas, **known}, only_with=known)
+            _report_differences(one.document, {**one.schemas, **known}, only_with=known)
 
 
 def differences(one: Record, other: Record, names: tuple[str, str]) -> Iterator[str]:
@@ -68,7 +150,7 @@ def differences(one: Record, other: Record, names: tuple[str, str]) -> Iterator[
         yield f"their order is {', '.join(left)} in {names[0]} and {', '.join(right)} in {names[1]}"
 
 
-def _report(
+def _report_differences(
     document: Document, schemas: Mapping[str, Record], only_with: Mapping[str, Record] | None = None
 ) -> None:
     sources = document.get("sources")
@@ -78,15 +160,17 @@ def _report(
         known = {
             one: (*path, number)
             for number, one in enumerate(listed if isinstance(listed, list) else ())
-            if one in schemas and not document.place((*path, number)).secret
+            if isinstance(one, str)
+            and one in schemas
+            and not document.position((*path, number)).secret
         }
         for one, other in combinations(known, 2):
-            is_told = only_with is not None and one not in only_with and other not in only_with
+            is_reported = only_with is not None and not {one, other} & only_with.keys()
             found = list(differences(schemas[one], schemas[other], (one, other)))
-            if found and not is_told:
+            if found and not is_reported:
                 more = f"; {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-                told = "; ".join(found[:_MOST_NAMED]) + more
-                message = f'"{one}" and "{other}" have different columns: {told}'
+                differing = "; ".join(found[:_MOST_NAMED]) + more
+                message = f'"{one}" and "{other}" have different columns: {differing}'
                 document.report(known[other], message, _ADVICE)
                 break
 

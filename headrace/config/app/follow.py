@@ -2,68 +2,54 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from headrace.config.model import Model
-from headrace.config.scalars import Count, PositiveDuration, Text, refusal
-from headrace.errors import UsageError
-from headrace.times import parse_time_us
+from headrace.config.common.model import Model
+from headrace.config.common.scalars import Count, PositiveDuration, Text, time_text
 
 MOST_ROWS = 2_000_000
 _WANTED = "earliest, latest, or a time such as 2026-03-01T00:00:00Z"
 
 
-def _start(value: object) -> str:
-    # YAML may have read a time already.
-    text = value.isoformat() if isinstance(value, datetime) else value
-    if not isinstance(text, str):
-        raise refusal(_WANTED)
-    if text not in {"earliest", "latest"}:
-        try:
-            parse_time_us(text)
-        except UsageError:
-            raise refusal(_WANTED) from None
-    return text
-
-
 Start = Annotated[
     str,
-    BeforeValidator(_start),
+    BeforeValidator(lambda value: time_text(value, ("earliest", "latest"), _WANTED)),
     WithJsonSchema({"type": "string", "examples": ["earliest", "latest", "2026-03-01T00:00:00Z"]}),
 ]
 
 
 class Follow(Model):
-    """Following a table in a live run."""
+    """How a live run follows a table."""
 
     start: Start = Field(
         default="earliest",
-        description="Where the very first start begins: with all that the table holds, with what is "
-        "committed from then on (latest), or with the records from a time on.",
+        description="Where the very first start begins. earliest: with all that the table holds. latest: "
+        "with what is committed from then on. A time: with the records from that time on.",
     )
     discovery_interval: PositiveDuration = Field(
         default=timedelta(seconds=30),
-        description="How often the table is asked for what is new.",
+        description="How often the table is checked for new commits.",
         json_schema_extra={"default": "30s"},
     )
     max_rows: Count = Field(
-        default=MOST_ROWS, description="The most rows of a batch, of all tables together."
+        default=MOST_ROWS, description="The most rows of a batch, over all tables together."
     )
     up_to: Literal["complete", "committed"] = Field(
         default="complete",
-        description="complete: no further than the threshold beyond the time up to which the table's "
-        "lake writer says that it is complete, where one does; committed: all that is there.",
+        description="complete: read at most the threshold (max_misalignment_threshold) beyond the time up "
+        "to which the lake writer says that the table is complete. committed: read all that "
+        "is committed.",
     )
     on_overwrite: Literal["fail", "skip"] = Field(
         default="fail",
-        description="What to do where a commit changed or removed rows that were not read yet: stop, "
-        "or go on behind it.",
+        description="What to do about a commit that changed or removed rows which were not read yet: "
+        "stop, or continue after it.",
     )
     time_column: Text | None = Field(
         default=None,
-        description="The column of times to go by, in a table of another writer. By default "
+        description="The column of times that gives the order, for a table of another writer. By default "
         "__metadata__.kafka_ingestion_ts.",
     )

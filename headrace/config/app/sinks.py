@@ -6,52 +6,45 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from headrace.config.kafka_parts import KafkaSink
-from headrace.config.model import Model
-from headrace.config.partitioning import PartitionField
-from headrace.config.scalars import KeyName, Text
+from headrace.config.common.kafka_parts import KafkaSink
+from headrace.config.common.model import Model, NewTable
+from headrace.config.common.scalars import Text
+from headrace.config.lake_table.partitioning import PartitionField
 
 TIME_COLUMN_DOC = (
-    "The column of the result that says when a row belongs: a backfill emits the rows whose time"
-    " lies in its period, and no other."
+    "The column of the result with the time of a row. A backfill emits only rows whose "
+    "time lies in its period."
 )
 
 
-class IcebergSink(Model):
+class IcebergSink(NewTable):
     """A table of results."""
 
     type: Literal["iceberg"] = Field(description="iceberg")
-    catalog: KeyName = Field(description="A catalog of headrace.yaml.")
-    database: Text = Field(description="The namespace; made if it is not there.")
-    table: Text = Field(description="The table; made if it is not there.")
     mode: Literal["append", "upsert", "replace"] = Field(
         default="append",
-        description="append: rows are added, each batch once. upsert: a row replaces the one with"
-        " its key. replace: as append, and a backfill replaces the rows of its period in one"
-        " commit.",
+        description="append: rows are added, each batch once. upsert: a row replaces the row with its "
+        "key. replace: like append, but a backfill replaces the rows of its period in one "
+        "commit.",
     )
     key: tuple[Text, ...] = Field(default=(), description="Mode upsert: the columns of the key.")
     version: Text | None = Field(
         default=None,
-        description="Mode upsert: of two rows of a key the one with the greater value here stays.",
+        description="Mode upsert: of two rows with the same key, the one with the greater value in this "
+        "column stays.",
     )
     deleted: Text | None = Field(
         default=None,
-        description="Mode upsert: a boolean column of the result, which the table does not get: a row"
-        " where it is true takes the row of its key away.",
+        description="Mode upsert: a boolean column of the result. A row where it is true deletes the row "
+        "with its key. The column is not stored.",
     )
     time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
     partition_by: tuple[PartitionField, ...] = Field(
-        default=(), description="As in a lake table's file; for a table that is made."
+        default=(), description="As in a lake table's file. It applies when the table is created."
     )
 
     @property
-    def identifier(self) -> str:
-        """`catalog.database.table`."""
-        return f"{self.catalog}.{self.database}.{self.table}"
-
-    @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where a person finds the result."""
         return f"iceberg:{self.identifier}"
 
@@ -62,20 +55,20 @@ class TopicOfResults(KafkaSink):
     time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where a person finds the result."""
         return f"kafka:{self.cluster}/{self.topic}"
 
 
 class JsonlSink(Model):
-    """A folder of JSON Lines files, each batch in files of its own."""
+    """A folder of JSON Lines files. Each batch writes its own files."""
 
     type: Literal["jsonl"] = Field(description="jsonl")
     path: Text = Field(description="The folder, relative to the workspace.")
     time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where a person finds the result."""
         return f"jsonl:{self.path}"
 

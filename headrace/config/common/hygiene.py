@@ -6,32 +6,27 @@ A rule has a short form (`required: [a]`) and a long one with an `on_bad_record`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from headrace.config.kafka_parts import QuarantineTopic
-from headrace.config.model import Model
-from headrace.config.scalars import Count, Duration, PlainText, Size, Text
-from headrace.config.secret import Secret
+from headrace.config.common.kafka_parts import QuarantineTopic
+from headrace.config.common.model import Model
+from headrace.config.common.scalars import Count, Duration, PlainText, SecretText, Size, Text
+from headrace.records.hygiene import settings
+from headrace.records.hygiene.settings import HygieneRules, OnBadRecord, Tombstones, ValueRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import timedelta
+    from headrace.config.common.kafka_parts import KafkaSource
+    from headrace.records.rows import BadRecordKind
 
-    from headrace.config.kafka_parts import KafkaSource
-
-OnBadRecord: TypeAlias = Literal["quarantine", "drop", "fail"]
-Tombstones: TypeAlias = Literal["quarantine", "drop", "keep"]
-# `decode`: what is not of the stream's format or has a value of a wrong type.
-# `schema`: what was written with a schema that cannot be had, or that does not resolve.
-BadRecordKind: TypeAlias = Literal[
-    "required", "range", "future_skew", "size", "unknown_fields", "decode", "schema"
-]
-
-OWN_DOC = "What to do with a record that breaks this rule; by default as the whole section says."
-QUARANTINE_DOC = "Where bad records go; by default `<source topic>.quarantine` on its cluster."
-ON_BAD_DOC = "What to do with a bad record."
+OWN_DOC = (
+    "What to do with a record that breaks this rule. The default is the section's on_bad_record."
+)
+QUARANTINE_DOC = (
+    "The topic for rejected records; by default `<source topic>.quarantine` on the same cluster."
+)
+ON_BAD_DOC = "What to do with a rejected record."
 
 
 class Rule(Model):
@@ -41,20 +36,20 @@ class Rule(Model):
 
 
 class Required(Rule):
-    """Columns that must be there and not null."""
+    """Columns that must be present and not null."""
 
     columns: tuple[Text, ...] = Field(description="The columns; `a.b` is a field in a record.")
 
 
 class Range(Rule):
-    """Between which values a column must lie, both included. Null passes."""
+    """The smallest and the largest value of a column, both included. Null passes."""
 
-    min: PlainText | None = Field(default=None, description="The least value.")
-    max: PlainText | None = Field(default=None, description="The greatest value.")
+    min: PlainText | None = Field(default=None, description="The smallest value.")
+    max: PlainText | None = Field(default=None, description="The largest value.")
 
 
 class FutureSkew(Rule):
-    """How far a record's timestamp may lie ahead of the clock."""
+    """How far a record's timestamp may be ahead of the clock."""
 
     limit: Duration = Field(description="How far.")
 
@@ -66,25 +61,17 @@ class SizeLimit(Rule):
 
 
 class UnknownFields(Rule):
-    """What becomes of a JSON field that the schema does not have."""
+    """What happens to a JSON field that the schema does not have."""
 
     policy: Literal["drop", "refuse"] = Field(
-        description="drop leaves the field out, refuse makes the record a bad one."
+        description="drop leaves the field out; refuse rejects the record."
     )
 
 
 class Salt(Model):
-    """What goes before a value that is hashed."""
+    """A text that is put before a value before hashing."""
 
-    salt: Secret = Field(description="A secret text. Never shown.")
-
-    def __reduce__(self) -> tuple[Callable[..., Salt], tuple[str]]:
-        # A task must hash as well: the pickle goes to Spark's own executors, and lies nowhere.
-        return _salted, (self.salt.reveal(),)
-
-
-def _salted(salt: str) -> Salt:
-    return Salt(salt=Secret(salt))
+    salt: SecretText = Field(description="A secret text. Never shown.")
 
 
 class MaskWith(Model):
@@ -92,7 +79,7 @@ class MaskWith(Model):
 
     sha256: Salt | None = Field(default=None, description="The hash of salt and value.")
     keep_first: Count | None = Field(
-        default=None, description="So many characters stay, the rest becomes `***`."
+        default=None, description="The number of characters to keep. The rest becomes `***`."
     )
 
 
@@ -106,48 +93,43 @@ Mask = Annotated[
 ]
 
 
-def _short_for(key: str) -> Callable[[object], object]:
-    """Return what puts the short form of a rule under the key that it stands for."""
-    return lambda value: value if isinstance(value, dict | Rule) else {key: value}
+def _short(key: str, forms: Any) -> BeforeValidator:  # noqa: ANN401 - a type, as pydantic takes it
+    """Accept a rule's short form, which is the value of that key; `forms` has both forms."""
+
+    def long(value: object) -> object:
+        return value if isinstance(value, dict | Rule) else {key: value}
+
+    return BeforeValidator(long, json_schema_input_type=forms)
 
 
-_Required = Annotated[
-    Required,
-    BeforeValidator(_short_for("columns"), json_schema_input_type=tuple[Text, ...] | Required),
-]
-_FutureSkew = Annotated[
-    FutureSkew, BeforeValidator(_short_for("limit"), json_schema_input_type=Duration | FutureSkew)
-]
-_SizeLimit = Annotated[
-    SizeLimit, BeforeValidator(_short_for("limit"), json_schema_input_type=Size | SizeLimit)
-]
+_Required = Annotated[Required, _short("columns", tuple[Text, ...] | Required)]
+_FutureSkew = Annotated[FutureSkew, _short("limit", Duration | FutureSkew)]
+_SizeLimit = Annotated[SizeLimit, _short("limit", Size | SizeLimit)]
 _UnknownFields = Annotated[
-    UnknownFields,
-    BeforeValidator(
-        _short_for("policy"), json_schema_input_type=Literal["drop", "refuse"] | UnknownFields
-    ),
+    UnknownFields, _short("policy", Literal["drop", "refuse"] | UnknownFields)
 ]
 
 
 class Hygiene(Model):
-    """What a stream's records must be like, and what becomes of one that is not."""
+    """The rules for the records of a stream, and what happens to a record that breaks one."""
 
     required: _Required | None = Field(
-        default=None, description="Columns that must be there and not null."
+        default=None, description="Columns that must be present and not null."
     )
     ranges: dict[Text, Range] = Field(
-        default_factory=dict, description="Columns of numbers or times, and their least and most."
+        default_factory=dict,
+        description="Columns of numbers or times, with their smallest and largest values.",
     )
     max_future_skew: _FutureSkew | None = Field(
-        default=None, description="How far a record's timestamp may lie ahead of the clock."
+        default=None, description="How far a record's timestamp may be ahead of the clock."
     )
     max_size: _SizeLimit | None = Field(
         default=None, description="The most bytes of a record's key and value together."
     )
     coerce: tuple[Text, ...] = Field(
         default=(),
-        description="JSON only: columns whose text, number or boolean is converted to the "
-        "schema's type where nothing is lost by it.",
+        description="JSON only: columns whose text, number or boolean is converted to the schema's type, "
+        "if nothing is lost by it.",
     )
     unknown_fields: _UnknownFields | None = Field(
         default=None,
@@ -155,39 +137,36 @@ class Hygiene(Model):
     )
     mask: dict[Text, Mask] = Field(
         default_factory=dict,
-        description="Columns that no output gets to see as they are: sha256, redact, "
+        description="Columns whose texts are changed before any output sees them: sha256, redact, "
         "{keep_first: 3} or {sha256: {salt: …}}.",
     )
     on_bad_record: OnBadRecord = Field(default="quarantine", description=ON_BAD_DOC)
     quarantine: QuarantineTopic | None = Field(default=None, description=QUARANTINE_DOC)
 
-    @property
-    def required_columns(self) -> tuple[str, ...]:
-        """The columns that must be there and not null."""
-        return () if self.required is None else self.required.columns
-
-    @property
-    def future_skew(self) -> timedelta | None:
-        """How far a record's timestamp may lie ahead of the clock, None where no rule says so."""
-        return None if self.max_future_skew is None else self.max_future_skew.limit
-
-    def action(self, kind: BadRecordKind, column: str | None = None) -> OnBadRecord:
-        """Return what becomes of a record that is bad in that way; a range has a column."""
-        rule: Rule | None = None
-        match kind:
-            case "required":
-                rule = self.required
-            case "range":
-                rule = self.ranges.get(column or "")
-            case "future_skew":
-                rule = self.max_future_skew
-            case "size":
-                rule = self.max_size
-            case "unknown_fields":
-                rule = self.unknown_fields
-            case "decode" | "schema":
-                pass
-        return (rule.on_bad_record if rule else None) or self.on_bad_record
+    def as_rules(self) -> HygieneRules:
+        """Return the rules that records are checked by."""
+        rules: dict[tuple[BadRecordKind, str | None], Rule | None] = {
+            ("required", None): self.required,
+            ("future_skew", None): self.max_future_skew,
+            ("size", None): self.max_size,
+            ("unknown_fields", None): self.unknown_fields,
+        }
+        rules |= {("range", name): rule for name, rule in self.ranges.items()}
+        return HygieneRules(
+            required=self.required.columns if self.required else (),
+            ranges={name: ValueRange(one.min, one.max) for name, one in self.ranges.items()},
+            future_skew=self.max_future_skew.limit if self.max_future_skew else None,
+            max_size=self.max_size.limit if self.max_size else None,
+            coerce=self.coerce,
+            refuses_unknown=bool(self.unknown_fields and self.unknown_fields.policy == "refuse"),
+            masks={name: _mask(one) for name, one in self.mask.items()},
+            on_bad_record=self.on_bad_record,
+            actions={
+                key: rule.on_bad_record
+                for key, rule in rules.items()
+                if rule is not None and rule.on_bad_record is not None
+            },
+        )
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
         """Return where bad records of that source go, None where none can be sent there."""
@@ -199,46 +178,43 @@ class Hygiene(Model):
 
 
 class LakeHygiene(Model):
-    """What the records of a lake table must be like, and what becomes of one that is not."""
+    """The rules for the records of a lake table, and what happens to a record that breaks one."""
 
     required: tuple[Text, ...] = Field(
-        default=(), description="Columns that must be there and not null."
+        default=(), description="Columns that must be present and not null."
     )
     max_future_skew: Duration | None = Field(
-        default=None, description="How far a record's timestamp may lie ahead of the clock."
+        default=None, description="How far a record's timestamp may be ahead of the clock."
     )
     tombstones: Tombstones | None = Field(
         default=None,
-        description="What to do with a record that has no value: quarantine, drop, or keep it as "
-        "a row of nulls. By default it is a bad record; in format raw, a row like any other.",
+        description="What to do with a record that has no value: quarantine it, drop it, or keep it as a "
+        "row of nulls. By default it is rejected; in format raw it is a row like any other.",
     )
     on_bad_record: OnBadRecord = Field(default="quarantine", description=ON_BAD_DOC)
     quarantine: QuarantineTopic | None = Field(default=None, description=QUARANTINE_DOC)
 
-    @property
-    def required_columns(self) -> tuple[str, ...]:
-        """The columns that must be there and not null."""
-        return self.required
-
-    @property
-    def future_skew(self) -> timedelta | None:
-        """How far a record's timestamp may lie ahead of the clock, None where no rule says so."""
-        return self.max_future_skew
-
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
-        """Return where bad records of that source go, None where they are not kept."""
+        """Return where bad records of that source go, None where none are stored."""
         if "quarantine" not in {self.on_bad_record, self.tombstones}:
             return None
         return self.quarantine or default_quarantine(source)
 
-    def as_rules(self) -> Hygiene:
-        """Return the same as the rules that records are checked by."""
-        skew = self.max_future_skew
-        return Hygiene(
-            required=Required(columns=self.required) if self.required else None,
-            max_future_skew=None if skew is None else FutureSkew(limit=skew),
+    def as_rules(self) -> HygieneRules:
+        """Return the rules that records are checked by."""
+        return HygieneRules(
+            required=self.required,
+            future_skew=self.max_future_skew,
             on_bad_record=self.on_bad_record,
         )
+
+
+def _mask(mask: Mask) -> settings.Mask:
+    # A task must hash as well: the salt goes to Spark's own executors, and lies nowhere.
+    if isinstance(mask, MaskWith):
+        salt = mask.sha256.salt.reveal().encode() if mask.sha256 else None
+        return settings.Mask(salt, mask.keep_first)
+    return settings.Mask(b"" if mask == "sha256" else None)
 
 
 def default_quarantine(source: KafkaSource) -> QuarantineTopic:

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from headrace.config.model import Model
-from headrace.config.registries import RegistryAddress, RegistrySchema
-from headrace.config.scalars import KeyName, Text, Topic
+from headrace.config.common.model import Model
+from headrace.config.common.registries import RegistryConfig, RegistrySchema
+from headrace.config.common.scalars import KeyName, Text, Topic
 
 Format = Literal["json", "avro", "raw"]
 StartingOffsets = Literal["earliest", "latest"]
@@ -24,56 +24,49 @@ SchemaRef = Annotated[
 ]
 
 SCHEMA_DOC = (
-    "An Avro schema file, beside this file or under the workspace; or {registry: {url, subject}}. "
-    "Format raw has none: its columns are the bytes `key` and `value`."
+    "An Avro schema file, beside this file or under the workspace; or {registry: {url, "
+    "subject}}. Format raw has no schema: its columns are the bytes `key` and `value`."
 )
 REGISTRY_DOC = (
-    "Format avro: where the schemas of writers are looked up. A schema of {registry: …} says so "
-    "itself."
+    "Format avro: the registry that has the schemas of the records. Not needed if the "
+    "schema is {registry: …}."
 )
 
 
-def registry_of(
-    schema: str | RegistrySchema | None, own: RegistryAddress | None
-) -> RegistryAddress | None:
-    """Return where the schemas of writers are looked up, None where no registry is named."""
-    if own is not None:
-        return own
-    return schema.registry if isinstance(schema, RegistrySchema) else None
-
-
-def registry_subject(schema: str | RegistrySchema | None) -> str | None:
-    """Return the subject that a schema is kept under, None where it is a file or there is none."""
-    return schema.registry.subject if isinstance(schema, RegistrySchema) else None
-
-
-class KafkaSource(Model):
-    """The topic that a stream or a lake table reads."""
+class KafkaRecords(Model):
+    """Records of Kafka that are read, and how their values are decoded."""
 
     type: Literal["kafka"] = Field(description="kafka")
     cluster: KeyName = Field(description="A cluster of headrace.yaml.")
-    topic: Topic = Field(description="The topic to read.")
     format: Format = Field(description="How the record's value is encoded.")
     schema_ref: SchemaRef | None = Field(default=None, alias="schema", description=SCHEMA_DOC)
+    registry: RegistryConfig | None = Field(default=None, description=REGISTRY_DOC)
     starting_offsets: StartingOffsets = Field(
         default="earliest", description="Where the very first start begins."
     )
-    on_data_loss: Literal["fail", "skip"] = Field(
-        default="fail",
-        description="What to do when retention took records that were not read yet: stop and "
-        "name the gap, or go on and keep the gap in the ledger.",
-    )
-    registry: RegistryAddress | None = Field(default=None, description=REGISTRY_DOC)
 
     @property
-    def writers_registry(self) -> RegistryAddress | None:
+    def writers_registry(self) -> RegistryConfig | None:
         """Where the schemas of writers are looked up, None where no registry is named."""
-        return registry_of(self.schema_ref, self.registry)
+        schema = self.schema_ref
+        return self.registry or (schema.registry if isinstance(schema, RegistrySchema) else None)
 
     @property
     def registry_subject(self) -> str | None:
-        """The subject that the schema is kept under, None where it is a file or there is none."""
-        return registry_subject(self.schema_ref)
+        """The subject of the schema, None where it is a file or there is none."""
+        schema = self.schema_ref
+        return schema.registry.subject if isinstance(schema, RegistrySchema) else None
+
+
+class KafkaSource(KafkaRecords):
+    """The topic that a stream or a lake table reads."""
+
+    topic: Topic = Field(description="The topic to read.")
+    on_data_loss: Literal["fail", "skip"] = Field(
+        default="fail",
+        description="What to do if retention removed records that were not read yet. fail: stop and "
+        "name the gap. skip: continue and record the gap.",
+    )
 
 
 class KafkaSink(Model):
@@ -89,7 +82,7 @@ class KafkaSink(Model):
 
 
 class QuarantineTopic(Model):
-    """Where records go that cannot be processed."""
+    """The topic for records that cannot be processed."""
 
     cluster: KeyName = Field(description="A cluster of headrace.yaml.")
     topic: Topic = Field(description="The topic; it must not be the source's.")

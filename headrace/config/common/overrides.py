@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from headrace.config.kafka_parts import StartingOffsets
-from headrace.config.model import Model
-from headrace.config.scalars import Count, Duration, KeyName, PlainText, Size, Text, Topic
+from headrace.config.common.kafka_parts import StartingOffsets
+from headrace.config.common.model import Model
+from headrace.config.common.scalars import Count, Duration, KeyName, PlainText, Size, Text, Topic
 
-OVERRIDES_DOC = "What a deployment of that name, such as a region, does differently."
+OVERRIDES_DOC = "What the deployment with that name, such as a region, does differently."
 
 
 class SourceOverride(Model):
-    """Another place to read from."""
+    """Another topic to read."""
 
     cluster: KeyName | None = Field(default=None, description="A cluster of headrace.yaml.")
     topic: Topic | None = Field(default=None, description="The topic to read.")
@@ -22,13 +22,13 @@ class SourceOverride(Model):
 
 
 class SparkOverride(Model):
-    """Spark settings on top of the workspace's."""
+    """Spark settings that override the workspace's."""
 
     conf: dict[str, PlainText] = Field(default_factory=dict, description="Spark settings.")
 
 
 class Resources(Model):
-    """How much of a machine is used; on a cluster, of each executor's."""
+    """How much of the machine the driver uses; on a cluster, how much each executor uses."""
 
     memory: Size | None = Field(default=None, description="Memory of the JVM, such as 4GiB.")
     cores: Count | None = Field(default=None, description="How many tasks run at a time.")
@@ -42,7 +42,7 @@ class Override(Model):
     )
     region: Text | None = Field(
         default=None,
-        description="The region of records that do not carry one; by default the cluster's.",
+        description="The region of records without a header `region`; by default the cluster's.",
     )
     spark: SparkOverride = Field(default_factory=SparkOverride, description="Spark settings.")
     resources: Resources = Field(default_factory=Resources, description="Memory and cores.")

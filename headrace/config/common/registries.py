@@ -2,115 +2,122 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from headrace.config.model import Model
-from headrace.config.scalars import Text
-from headrace.config.secret import Secret
+from headrace.config.common.model import Model
+from headrace.config.common.scalars import SecretText, Text
+from headrace.registry.address import RegistryAddress, context_of
+from headrace.secret import Secret
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 URL_DOC = (
-    "The registry's address, or several of the same registry with commas: the next one is asked "
-    "where one does not answer. Never shown: it may hold a password."
+    "The registry's address, or several addresses of the same registry, separated by "
+    "commas; if one does not answer, the next one is asked. Never shown, because it may "
+    "hold a password."
 )
 
 
 class RegistryProperties(Model):
-    """Settings of the registry's client, by the names of Confluent's. Values are never shown."""
+    """Settings of the registry's client, with the names of Confluent's clients. Values are never shown."""
 
-    ca_location: Secret | None = Field(
+    ca_location: SecretText | None = Field(
         default=None,
         alias="ssl.ca.location",
-        description="A file with the certificates (PEM) that the registry's is signed by.",
+        description="A file with the CA certificates (PEM) that signed the registry's certificate.",
     )
-    certificate_location: Secret | None = Field(
+    certificate_location: SecretText | None = Field(
         default=None,
         alias="ssl.certificate.location",
         description="A file with the client's own certificate (PEM).",
     )
-    key_location: Secret | None = Field(
+    key_location: SecretText | None = Field(
         default=None,
         alias="ssl.key.location",
         description="A file with the key of the client's certificate (PEM).",
     )
-    key_password: Secret | None = Field(
+    key_password: SecretText | None = Field(
         default=None, alias="ssl.key.password", description="The password of that key."
     )
-    user_info: Secret | None = Field(
+    user_info: SecretText | None = Field(
         default=None,
         alias="basic.auth.user.info",
-        description="user:password, where they are not in the URL.",
+        description="user:password, if they are not in the URL.",
     )
     bearer_source: Literal["STATIC_TOKEN", "OAUTHBEARER"] | None = Field(
         default=None,
         alias="bearer.auth.credentials.source",
-        description="STATIC_TOKEN: a token of bearer.auth.token. OAUTHBEARER: tokens are fetched "
-        "with the client's id and secret.",
+        description="STATIC_TOKEN: the token in bearer.auth.token. OAUTHBEARER: tokens are fetched with "
+        "the client's id and secret.",
     )
-    token: Secret | None = Field(
+    token: SecretText | None = Field(
         default=None, alias="bearer.auth.token", description="The token of STATIC_TOKEN."
     )
-    token_url: Secret | None = Field(
+    token_url: SecretText | None = Field(
         default=None,
         alias="bearer.auth.issuer.endpoint.url",
-        description="OAUTHBEARER: where tokens are fetched.",
+        description="OAUTHBEARER: the address that gives tokens.",
     )
-    client_id: Secret | None = Field(
+    client_id: SecretText | None = Field(
         default=None, alias="bearer.auth.client.id", description="OAUTHBEARER: the client's id."
     )
-    client_secret: Secret | None = Field(
+    client_secret: SecretText | None = Field(
         default=None,
         alias="bearer.auth.client.secret",
         description="OAUTHBEARER: the client's secret.",
     )
-    scope: Secret | None = Field(
+    scope: SecretText | None = Field(
         default=None, alias="bearer.auth.scope", description="OAUTHBEARER: the scope to ask for."
     )
-    logical_cluster: Secret | None = Field(
+    logical_cluster: SecretText | None = Field(
         default=None,
         alias="bearer.auth.logical.cluster",
         description="Confluent Cloud: the logical cluster of the registry (lsrc-…).",
     )
-    identity_pool: Secret | None = Field(
+    identity_pool: SecretText | None = Field(
         default=None,
         alias="bearer.auth.identity.pool.id",
         description="Confluent Cloud: the identity pool (pool-…).",
     )
 
-    @property
-    def given(self) -> tuple[tuple[str, Secret], ...]:
-        """The settings by their names, those that are not there left out."""
+    def by_name(self) -> tuple[tuple[str, Secret], ...]:
+        """Return the settings by their names, those that are not there left out."""
         fields = type(self).model_fields.items()
-        held = ((field.alias or name, getattr(self, name)) for name, field in fields)
+        values = ((field.alias or name, getattr(self, name)) for name, field in fields)
         return tuple(
             (name, value if isinstance(value, Secret) else Secret(value))
-            for name, value in held
+            for name, value in values
             if value is not None
         )
 
 
-class RegistryAddress(Model):
-    """Where a schema registry is."""
+class RegistryConfig(Model):
+    """A schema registry."""
 
-    url: Secret = Field(description=URL_DOC)
+    url: SecretText = Field(description=URL_DOC)
     properties: RegistryProperties | None = Field(
-        default=None,
-        description="TLS, user and tokens, by the names of Confluent's client.",
+        default=None, description="TLS, user and tokens, with the names of Confluent's clients."
     )
 
+    def address(self, cache_dir: Path | None, subject: str | None = None) -> RegistryAddress:
+        """Return whom to ask; the ids of a subject's context are its own."""
+        properties = self.properties.by_name() if self.properties else ()
+        return RegistryAddress(self.url, cache_dir, properties, context_of(subject or ""))
 
-class Registry(RegistryAddress):
-    """Where a schema registry keeps a schema."""
+
+class Registry(RegistryConfig):
+    """A schema registry, and the subject of a schema in it."""
 
     subject: Text = Field(
-        description="The subject that the schema is registered under; `:.context:subject` is one "
-        "of a context."
+        description="The subject of the schema. `:.context:subject` is a subject in a context."
     )
 
 
-class SinkRegistry(RegistryAddress):
-    """Where the schema of what is written is registered."""
+class SinkRegistry(RegistryConfig):
+    """The registry for the schema of the written records."""
 
     subject: Text | None = Field(
         default=None, description="The subject; by default `<topic>-value`."
@@ -118,6 +125,6 @@ class SinkRegistry(RegistryAddress):
 
 
 class RegistrySchema(Model):
-    """A schema that is kept in a registry."""
+    """A schema in a registry."""
 
     registry: Registry = Field(description="The registry and the subject.")

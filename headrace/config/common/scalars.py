@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
-from headrace.config import units
+from headrace.config.common import units
+from headrace.errors import UsageError
+from headrace.secret import Secret
+from headrace.times import parse_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -53,6 +66,17 @@ def timedelta_of(value: object, wanted: str) -> timedelta:
         return units.parse_duration(scalar_text(value))
     except units.UnitError as problem:
         raise refusal(wanted, problem.reason, problem.advice) from problem
+
+
+def time_text(value: object, words: Collection[str], wanted: str) -> str:
+    """Return a time as it was written, or one of the words that may stand for one."""
+    text = value.strip() if isinstance(value, str) else ""
+    if text not in words:
+        try:
+            parse_time_us(text)
+        except UsageError:
+            raise refusal(wanted) from None
+    return text
 
 
 def _positive_duration(value: timedelta) -> timedelta:
@@ -105,6 +129,10 @@ def _filled(value: str) -> str:
     return value
 
 
+def _secret(value: object) -> Secret:
+    return value if isinstance(value, Secret) else Secret(scalar_text(value))
+
+
 def _several(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
@@ -119,11 +147,7 @@ _DURATION_JSON = WithJsonSchema(
     }
 )
 _SIZE_JSON = WithJsonSchema(
-    {
-        "type": "string",
-        "pattern": units.SIZE_PATTERN,
-        "examples": ["64MiB", "128MiB", "1GB"],
-    }
+    {"type": "string", "pattern": units.SIZE_PATTERN, "examples": ["64MiB", "128MiB", "1GB"]}
 )
 
 Duration = Annotated[
@@ -153,3 +177,10 @@ Topics = Annotated[
 Callable_ = Annotated[str, AfterValidator(_callable)]
 Text = Annotated[str, AfterValidator(_filled)]
 PlainText = Annotated[str, BeforeValidator(scalar_text, json_schema_input_type=str | float | bool)]
+# Any plain value of YAML; every serialiser gives `***` for it.
+SecretText = Annotated[
+    Secret,
+    PlainValidator(_secret),
+    PlainSerializer(str),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from fractions import Fraction
 
-from headrace.config.problems import nearest
+from headrace.problems import nearest
 
 DURATION_EXAMPLE = "a duration such as 30s, 15min or 1h30m"
 SIZE_EXAMPLE = "a size such as 64MiB or 1GB"

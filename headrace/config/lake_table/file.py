@@ -7,43 +7,41 @@ from typing import Literal
 
 from pydantic import Field
 
-from headrace.config.hygiene import LakeHygiene
-from headrace.config.kafka_parts import KafkaSource, QuarantineTopic
-from headrace.config.model import Model
-from headrace.config.overrides import OVERRIDES_DOC, Overrides
-from headrace.config.partitioning import PartitionField
-from headrace.config.scalars import Count, KeyName, Name, PlainText, PositiveDuration, Size, Text
+from headrace.config.common.hygiene import LakeHygiene
+from headrace.config.common.kafka_parts import KafkaSource, QuarantineTopic
+from headrace.config.common.model import Model, NewTable
+from headrace.config.common.overrides import OVERRIDES_DOC, Overrides
+from headrace.config.common.scalars import (
+    Count,
+    Name,
+    PlainText,
+    PositiveDuration,
+    Size,
+)
+from headrace.config.lake_table.partitioning import PartitionField
 
 
-class Target(Model):
+class Target(NewTable):
     """The Iceberg table to write, and how its files shall be."""
 
-    catalog: KeyName = Field(description="A catalog of headrace.yaml.")
-    database: Text = Field(description="The namespace; made if it is not there.")
-    table: Text = Field(description="The table; made if it is not there.")
     partition_by: tuple[PartitionField, ...] | None = Field(
         default=None,
-        description="day(column), hour, month, year, bucket(n, column), truncate(n, column), "
-        "column. Changed, it holds for new files from the next start; left away, a table that is "
-        "there keeps its own.",
+        description="day(column), hour, month, year, bucket(n, column), truncate(n, column), column. A "
+        "change takes effect at the next start, for new files. Without this key, an existing "
+        "table keeps its partitions.",
     )
     target_file_size: Size = Field(
         default=128 * 2**20,
-        description="How large a data file shall become.",
+        description="The size that data files should have.",
         json_schema_extra={"default": "128MiB"},
     )
     properties: dict[str, PlainText] = Field(
-        default_factory=dict, description="Iceberg table properties, set when the table is made."
+        default_factory=dict, description="Iceberg table properties, set when the table is created."
     )
-
-    @property
-    def identifier(self) -> str:
-        """`catalog.database.table`."""
-        return f"{self.catalog}.{self.database}.{self.table}"
 
 
 class Batch(Model):
-    """When a batch is committed: at whichever limit comes first."""
+    """When a batch is committed: at the first limit that is reached."""
 
     max_interval: PositiveDuration = Field(
         default=timedelta(minutes=1),
@@ -55,37 +53,37 @@ class Batch(Model):
 
 
 class LakeTable(Model):
-    """One topic, landed."""
+    """A topic that lands in a table."""
 
     kind: Literal["lake_table"] = Field(description="lake_table")
     name: Name = Field(description="The writer's name; its commits and checkpoints carry it.")
     source: KafkaSource = Field(description="The topic to read.")
     hygiene: LakeHygiene = Field(
-        default_factory=LakeHygiene, description="What makes a record good."
+        default_factory=LakeHygiene, description="The rules for a good record."
     )
     table: Target = Field(description="The table to write.")
     batch: Batch = Field(default_factory=Batch, description="When a batch is committed.")
     schema_evolution: Literal["none", "add_columns", "widen"] = Field(
         default="none",
-        description="Which changes of the schema the table follows by itself, also while the "
-        "writer runs: none; new fields, and renames by alias (add_columns); also wider types and "
-        "fields that may now be null (widen).",
+        description="Which schema changes the table follows, also while the writer runs. none: no change. "
+        "add_columns: new fields, and renames by alias. widen: also wider types, and fields "
+        "that may now be null.",
     )
     on_incompatible_schema: Literal["stop", "quarantine"] = Field(
         default="stop",
-        description="What to do when the schema becomes one that the table cannot follow: stop "
-        "and name the changes, or go on with the schema before, and keep in the quarantine what "
-        "does not fit that.",
+        description="What to do if the table cannot follow a new schema. stop: stop and name the "
+        "changes. quarantine: keep the previous schema, and quarantine records that do "
+        "not fit it.",
     )
     keep: tuple[Literal["key", "headers"], ...] = Field(
         default=(),
-        description="What the table keeps of each record beside its columns: key, headers. They land "
-        "byte for byte in the column __record__, which applications do not see, and a replay into a "
-        "topic gives them back.",
+        description="What the table stores of each record besides its columns: key, headers. They land "
+        "byte for byte in the column __record__. Applications do not see it; a replay into a "
+        "topic writes them again.",
     )
     overrides: Overrides = Field(default_factory=dict, description=OVERRIDES_DOC)
 
     @property
     def quarantine(self) -> QuarantineTopic | None:
-        """Where bad records go, None where they are not kept."""
+        """Where bad records go, None where none are stored."""
         return self.hygiene.quarantine_topic(self.source)

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from headrace.config.problems import nearest
-from headrace.config.scalars import refusal
+from headrace.config.common.scalars import refusal
+from headrace.problems import nearest
 
 TransformName = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 
@@ -61,7 +61,7 @@ def parse_partition(text: str) -> Partition:
     wanted_numbers = 1 if name in _COUNTED else 0
     if len(numbers) != wanted_numbers or numbers == ["0"]:
         shape = f"{name}(16, {column})" if wanted_numbers else f"{name}({column})"
-        raise refusal(WANTED, f"{name} takes another shape", f'write "{shape}"')
+        raise refusal(WANTED, f"{name} has another form", f'write "{shape}"')
     argument = int(numbers[0]) if numbers else None
     return Partition(cast("TransformName", name), argument, _unquoted(column))
 

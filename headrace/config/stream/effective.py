@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from headrace.config.problems import did_you_mean
 from headrace.errors import UsageError
+from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.config.common.overrides import Override, Resources
     from headrace.config.load import LoadedStream
-    from headrace.config.overrides import Override, Resources
-    from headrace.config.stream import Stream
-    from headrace.config.workspace import Workspace
+    from headrace.config.stream.file import Stream
+    from headrace.config.workspace.workspace import Workspace
 
 MIB: Final = 2**20
 
@@ -82,7 +82,7 @@ def _deployment(config: Stream, workspace: Workspace, region: str | None) -> str
     there = [cluster.name for cluster in workspace.clusters.values() if cluster.region == region]
     if there:
         raise UsageError(
-            f"stream {config.name} reads no cluster of region {region}",
+            f"stream {config.name} does not read a cluster of region {region}",
             f"add overrides.{region}: {{source: {{cluster: {there[0]}}}}} to its file",
         )
     regions = [cluster.region for cluster in workspace.clusters.values() if cluster.region]

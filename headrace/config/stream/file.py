@@ -7,18 +7,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from headrace.config.hygiene import Hygiene
-from headrace.config.kafka_parts import KafkaSource, QuarantineTopic, StartingOffsets
-from headrace.config.model import Model
-from headrace.config.overrides import OVERRIDES_DOC, Overrides
-from headrace.config.scalars import Duration, Name, Text
-from headrace.config.sinks import OutputSink
+from headrace.config.common.hygiene import Hygiene
+from headrace.config.common.kafka_parts import KafkaSource, QuarantineTopic, StartingOffsets
+from headrace.config.common.model import Model
+from headrace.config.common.overrides import OVERRIDES_DOC, Overrides
+from headrace.config.common.scalars import Duration, Name, Text
+from headrace.config.stream.sinks import OutputSink
 
 
 class Output(Model):
-    """One way out of a stream."""
+    """An output of a stream."""
 
-    name: Name = Field(description="The output's name, one of its kind in the stream.")
+    name: Name = Field(description="The output's name, unique in the stream.")
     filter: Text | None = Field(
         default=None, description="A Spark SQL condition; records for which it is true pass."
     )
@@ -29,29 +29,30 @@ class Output(Model):
     )
     starting_offsets: StartingOffsets | None = Field(
         default=None,
-        description="Where this output begins that never ran; by default as the source says.",
+        description="Where this output begins if it has never run; by default as the source says.",
     )
-    sink: OutputSink = Field(description="Where the records go.")
+    sink: OutputSink = Field(description="The sink of the records.")
 
 
 class Stream(Model):
-    """One topic, routed."""
+    """A topic that is routed to outputs."""
 
     kind: Literal["stream"] = Field(description="stream")
     name: Name = Field(description="The stream's name; checkpoints and consumer groups carry it.")
     source: KafkaSource = Field(description="The topic to read.")
-    hygiene: Hygiene = Field(default_factory=Hygiene, description="What makes a record good.")
+    hygiene: Hygiene = Field(default_factory=Hygiene, description="The rules for a good record.")
     outputs: tuple[Output, ...] = Field(min_length=1, description="At least one output.")
     isolation: Literal["output", "stream"] = Field(
         default="output", description="One job per output, or one for the whole stream."
     )
     trigger: Duration = Field(
         default=timedelta(seconds=1),
-        description="Time between batches. One that takes longer is followed at once.",
+        description="Time between the starts of two batches. If a batch takes longer, the next one starts "
+        "at once.",
     )
     overrides: Overrides = Field(default_factory=dict, description=OVERRIDES_DOC)
 
     @property
     def quarantine(self) -> QuarantineTopic | None:
-        """Where bad records go, None where they are not kept."""
+        """Where bad records go, None where none are stored."""
         return self.hygiene.quarantine_topic(self.source)

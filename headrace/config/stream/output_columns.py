@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.config.problems import did_you_mean, nearest
-from headrace.expressions.columns import Found
-from headrace.schema.fit import fits, type_word
+from headrace.expressions.columns import KnownColumn
+from headrace.problems import did_you_mean, nearest
+from headrace.schema.fit import fits, missing, type_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from headrace.config.document import KeyPath
-    from headrace.config.sheet import Sheet
+    from headrace.config.common.section import Section
     from headrace.expressions.columns import Columns
     from headrace.expressions.projection import Projected
-    from headrace.schema.model import Field, Record, Type
+    from headrace.schema.model import Record, Type
+
+
+# By name; the type is None where it is not known before it runs.
+OutputColumns: TypeAlias = "Mapping[str, Type | None]"
 
 _PART = r"(?:[A-Za-z_]\w*|`[^`]+`)"
 _PLAIN = re.compile(rf"{_PART}(?:\.{_PART})*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """An output's columns by name; the type is None where it is not known before it runs."""
-
-    types: Mapping[str, Type | None]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns in their order."""
-        return tuple(self.types)
-
-
-def given_by(projected: Iterable[Projected], columns: Columns, meant: Iterable[str]) -> Given:
+def projected_columns(
+    projected: Iterable[Projected], columns: Columns, meant: Iterable[str]
+) -> OutputColumns:
     """Return what a projection gives; `meant` are names that it may give once it is mended."""
     types = {one.name: _type_of(one.expression, columns) for one in projected}
-    return Given(types | {name: None for name in meant if name not in types})
+    return types | {name: None for name in meant if name not in types}
 
 
 def _type_of(expression: str, columns: Columns) -> Type | None:
@@ -46,37 +38,33 @@ def _type_of(expression: str, columns: Columns) -> Type | None:
     if not _PLAIN.fullmatch(expression):
         return None
     found = columns.find(expression.replace("`", "").split("."))
-    return found.type if isinstance(found, Found) else None
+    return found.type if isinstance(found, KnownColumn) else None
 
 
-def check_fits(  # noqa: PLR0913 - what is compared, and where it stands
-    sheet: Sheet, path: KeyPath, given: Given, target: Record, what: str, *, as_json: bool
+def check_fits(
+    named: Section, columns: OutputColumns, target: Record, what: str, *, as_json: bool
 ) -> None:
     """Report the columns that `what` asks for and does not get, or gets as another type."""
-    missing = [field.name for field in target.fields if _is_missing(field, given)]
-    if missing:
-        message = f"{what} needs columns that this output does not have: {', '.join(missing)}"
-        sheet.report(path, message, _advice(missing[0], given))
+    absent = missing(columns, target)
+    if absent:
+        message = f"{what} needs columns that this output does not have: {', '.join(absent)}"
+        named.report(message, _advice(absent[0], columns))
     for field in target.fields:
-        kind = given.types.get(field.name)
+        kind = columns.get(field.name)
         if kind is not None and not fits(kind, field.type, as_json=as_json):
             message = (
-                f'{what} has the column "{field.name}" as {type_word(field.type)}, '
-                f"and this output as {type_word(kind)}"
+                f'column "{field.name}" is {type_word(field.type)} in {what}, but '
+                f"{type_word(kind)} in this output"
             )
-            sheet.report(path, message, f'convert it in project: "… AS {field.name}"')
+            named.report(message, f'convert it in project: "… AS {field.name}"')
     known = [field.name for field in target.fields]
-    more = [] if as_json else [name for name in given.types if name not in known]
+    more = [] if as_json else [name for name in columns if name not in known]
     for name in more:
-        advice = did_you_mean(name, [one for one in known if one not in given.types])
+        advice = did_you_mean(name, [one for one in known if one not in columns])
         message = f'{what} has no column "{name}", and format avro writes no other'
-        sheet.report(path, message, advice or "leave it out of project")
+        named.report(message, advice or "remove it from project")
 
 
-def _is_missing(field: Field, given: Given) -> bool:
-    return field.name not in given.types and not field.nullable and field.default is None
-
-
-def _advice(name: str, given: Given) -> str:
-    near = nearest(name, given.names)
+def _advice(name: str, columns: OutputColumns) -> str:
+    near = nearest(name, columns)
     return f'add to project: "{near or "…"} AS {name}"' if near else f'add "{name}" to project'

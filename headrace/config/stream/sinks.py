@@ -7,12 +7,11 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from headrace.config.kafka_parts import KafkaSink
-from headrace.config.lake_table import Target
-from headrace.config.model import Model
-from headrace.config.registries import SinkRegistry  # noqa: TC001 - pydantic reads it
-from headrace.config.scalars import Text, refusal
-from headrace.config.secret import Secret
+from headrace.config.common.kafka_parts import KafkaSink
+from headrace.config.common.model import Model
+from headrace.config.common.registries import SinkRegistry
+from headrace.config.common.scalars import SecretText, Text, refusal
+from headrace.config.lake_table.file import Target
 
 Compression = Literal["lz4", "zstd", "snappy", "gzip", "none"]
 
@@ -62,15 +61,17 @@ class TableSink(Target):
 
 
 class SearchSink(Model):
-    """An index of Elasticsearch, OpenSearch or whatever else takes their bulk requests."""
+    """An index of Elasticsearch, OpenSearch, or another system with the same bulk requests."""
 
     type: Literal["search"] = Field(description="search")
-    url: Secret = Field(description="The node's address. Never shown: it may hold a password.")
+    url: SecretText = Field(
+        description="The node's address. Never shown, because it may hold a password."
+    )
     index: IndexName = Field(description="The index to write.")
     id: Text = Field(
         default=ORIGIN_ID,
-        description="A column whose value becomes the document's id. By default it is made of "
-        "the place of the record in its topic: written twice, it is there once.",
+        description="A column whose value becomes the document's id. By default the id is made of "
+        "topic, partition and offset, so a document that is written twice is stored once.",
     )
     batch_rows: Annotated[int, Field(strict=True, gt=0, le=10_000)] = Field(
         default=1000, description="The most documents of one request."
@@ -78,7 +79,7 @@ class SearchSink(Model):
 
     @property
     def id_column(self) -> str | None:
-        """The column whose value becomes the id, None where the record's place does."""
+        """The column whose value becomes the id, None where the record's offset does."""
         return None if self.id == ORIGIN_ID else self.id
 
 

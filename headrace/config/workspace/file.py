@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from headrace.config.model import Model
-from headrace.config.scalars import KeyName, PlainText, Text
-from headrace.config.secret import Secret
+from headrace.config.common.model import Model
+from headrace.config.common.scalars import KeyName, PlainText, SecretText, Text
+
+if TYPE_CHECKING:
+    from headrace.secret import Secret
 
 # What Spark's JDBC catalog has a driver for here; it knows no unix sockets.
 _SQL = re.compile(r"sqlite(\+\w+)?:///.+|postgresql(\+\w+)?://[^/?]+.*", re.DOTALL)
@@ -20,24 +22,24 @@ _WANTED_URI = "uri: sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATAB
 class ClusterConfig(Model):
     """A Kafka cluster."""
 
-    bootstrap_servers: Text = Field(description="host:port, or several with commas.")
+    bootstrap_servers: Text = Field(description="host:port, or several, separated by commas.")
     region: Text | None = Field(
-        default=None, description="The region of records that do not carry one in a header."
+        default=None, description="The region of records without a header `region`."
     )
-    properties: dict[str, Secret] = Field(
+    properties: dict[str, SecretText] = Field(
         default_factory=dict, description="librdkafka's settings. Values are never shown."
     )
 
 
 class CatalogConfig(Model):
-    """An Iceberg catalog, in pyiceberg's words. Further properties are passed on, never shown."""
+    """An Iceberg catalog, with pyiceberg's property names. Further properties are passed on and never shown."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Secret]
+    __pydantic_extra__: dict[str, SecretText]
 
     type: Literal["sql", "rest", "hive", "glue"] = Field(description="The kind of catalog.")
-    uri: Secret | None = Field(default=None, description="Its address. Never shown.")
-    warehouse: Text | None = Field(default=None, description="Where its tables lie.")
+    uri: SecretText | None = Field(default=None, description="Its address. Never shown.")
+    warehouse: Text | None = Field(default=None, description="The location of its tables.")
 
     @field_validator("uri")
     @classmethod

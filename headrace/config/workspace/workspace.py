@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.config.problems import did_you_mean
-from headrace.config.secret import MASK
 from headrace.errors import UsageError
+from headrace.problems import did_you_mean
+from headrace.secret import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from headrace.config.secret import Secret
-    from headrace.config.workspace_file import CatalogConfig, SparkConfig
+    from headrace.config.workspace.file import CatalogConfig, SparkConfig
+    from headrace.secret import Secret
 
 FILE_NAME = "headrace.yaml"
 
@@ -42,7 +42,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """An Iceberg catalog; relative places in it are relative to the workspace."""
+    """An Iceberg catalog; relative paths in it are relative to the workspace."""
 
     name: str
     config: CatalogConfig
@@ -53,24 +53,17 @@ class Catalog:
         """sql, rest, hive or glue."""
         return self.config.type
 
-    def raw_properties(self) -> dict[str, str]:
-        """Return pyiceberg's properties as written, secrets revealed."""
+    def properties(self) -> dict[str, str]:
+        """Return pyiceberg's properties, secrets revealed, relative paths made absolute."""
         properties: dict[str, str] = {"type": self.config.type}
         if self.config.uri is not None:
-            properties["uri"] = self.config.uri.reveal()
-        if self.config.warehouse is not None:
-            properties["warehouse"] = self.config.warehouse
+            properties["uri"] = self._absolute_uri(self.config.uri.reveal())
+        warehouse = self.config.warehouse
+        if warehouse is not None:
+            # A REST catalog's warehouse is a name of its own, not a folder.
+            is_folder = self.config.type in {"sql", "hive"} and not _HAS_SCHEME.match(warehouse)
+            properties["warehouse"] = str(self.root / warehouse) if is_folder else warehouse
         return properties | {name: value.reveal() for name, value in self.config.extra.items()}
-
-    def properties(self) -> dict[str, str]:
-        """Return pyiceberg's properties, secrets revealed, relative places made absolute."""
-        properties = self.raw_properties()
-        if "uri" in properties:
-            properties["uri"] = self._absolute_uri(properties["uri"])
-        # A REST catalog's warehouse is a name of its own, not a folder.
-        if "warehouse" in properties and self.config.type in {"sql", "hive"}:
-            properties["warehouse"] = self._absolute_place(properties["warehouse"])
-        return properties
 
     def shown_properties(self) -> dict[str, str]:
         """Return what a person may see of it: its type, its file and its warehouse; else a mask."""
@@ -85,9 +78,6 @@ class Catalog:
         if found is None:
             return uri
         return f"{found[1]}{self.root / found[2]}{found[3] or ''}"
-
-    def _absolute_place(self, place: str) -> str:
-        return place if _HAS_SCHEME.match(place) else str(self.root / place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
-"""A YAML file as plain values, with the place of each key and value."""
+"""A YAML file as plain values, with the position of each key and value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.config.offsets import source_index
-from headrace.config.problems import Problem
-from headrace.config.yaml_text import Lines
+from headrace.config.yaml.characters import source_index
+from headrace.config.yaml.nodes import Lines
+from headrace.problems import Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where a key or value begins. `raw` is a scalar's text before anything was filled in."""
 
     index: int
@@ -32,8 +32,8 @@ class Document:
     path: Path
     source: str = ""
     data: object = None
-    values: dict[KeyPath, Place] = field(default_factory=dict)
-    keys: dict[KeyPath, Place] = field(default_factory=dict)
+    values: dict[KeyPath, Position] = field(default_factory=dict)
+    keys: dict[KeyPath, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unusable: set[KeyPath] = field(default_factory=set)
     _lines: Lines | None = None
@@ -42,7 +42,7 @@ class Document:
         """Return line and column of an index into the source."""
         if self._lines is None:
             self._lines = Lines(self.source)
-        return self._lines.place(index)
+        return self._lines.position(index)
 
     def report(
         self,
@@ -54,24 +54,27 @@ class Document:
         offset: int | None = None,
     ) -> None:
         """Add a problem at a value (at its key with `key`), or at a character of its text."""
-        place = self.place(path, key=key)
-        if place.raw == "" and self.source[place.index : place.index + 1] not in {"'", '"'}:
+        position = self.position(path, key=key)
+        if position.raw == "" and self.source[position.index : position.index + 1] not in {
+            "'",
+            '"',
+        }:
             # A value that is not there begins on the next line: its key is where to look.
-            place = self.place(path, key=True)
-        index = place.index
-        if offset is not None and place.raw is not None and not place.filled:
-            index = source_index(self.source, place.index, place.raw, offset)
+            position = self.position(path, key=True)
+        index = position.index
+        if offset is not None and position.raw is not None and not position.filled:
+            index = source_index(self.source, position.index, position.raw, offset)
         line, column = self.at(index)
         self.problems.append(Problem(self.path, line, column, message, suggestion))
 
-    def place(self, path: KeyPath, *, key: bool = False) -> Place:
-        """Return the nearest place that the file has for a path."""
+    def position(self, path: KeyPath, *, key: bool = False) -> Position:
+        """Return the nearest position that the file has for a path."""
         first, second = (self.keys, self.values) if key else (self.values, self.keys)
         for end in range(len(path), -1, -1):
             found = first.get(path[:end]) or second.get(path[:end])
             if found is not None:
                 return found
-        return Place(0)
+        return Position(0)
 
     def get(self, *path: str | int) -> object:
         """Return the value at a path, None where there is none."""

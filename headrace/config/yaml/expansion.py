@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.config.problems import nearest, shown_path
+from headrace.problems import nearest, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,15 +71,15 @@ def _filled(
 ) -> tuple[str, bool]:
     inside, closing = found[1], found[2]
     if not closing:
-        raise _Refused('"${" without its "}"', "write $${ for a literal ${")
+        raise _Refused('"${" without a closing "}"', "write $${ for a literal ${")
     if inside.startswith("file:"):
         return _file_text(inside.removeprefix("file:").strip(), folders), True
     if "${" in inside:
-        raise _Refused("a ${…} inside a ${…}", "set one variable to the whole value")
+        raise _Refused("a ${…} inside another ${…}", "put the whole value in one variable")
     variable = _VARIABLE.fullmatch(inside)
     if variable is None:
         raise _Refused(
-            f'"{found[0]}" is no variable', "write ${NAME}, ${NAME:default} or ${file:PATH}"
+            f'"{found[0]}" is not a variable', "write ${NAME}, ${NAME:default} or ${file:PATH}"
         )
     name, default = variable.groups()
     if name in environment:
@@ -94,15 +94,15 @@ def _filled(
 def _file_text(written: str, folders: Sequence[Path]) -> str:
     shown = f"${{file:{written}}}"
     if not written:
-        raise _Refused(f"{shown} names no file", "write ${file:PATH}")
+        raise _Refused(f"{shown} does not name a file", "write ${file:PATH}")
     for folder in folders:
-        place = folder / written
+        path = folder / written
         try:
-            if not place.is_file():
+            if not path.is_file():
                 continue
-            if place.stat().st_size > _LARGEST_FILE:
-                raise _Refused(f"{shown} is larger than 1 MiB", "point it to a file of one value")
-            return place.read_text(encoding="utf-8").rstrip("\r\n")
+            if path.stat().st_size > _LARGEST_FILE:
+                raise _Refused(f"{shown} is larger than 1 MiB", "name a file that holds one value")
+            return path.read_text(encoding="utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             raise _Refused(f"{shown} is not UTF-8 text", "write the file as UTF-8") from None
         except (OSError, ValueError) as problem:

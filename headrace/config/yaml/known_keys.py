@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, ge
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from headrace.config.document import KeyPath
+    from headrace.config.yaml.document import KeyPath
 
 # A type as it stands in an annotation: a class, a union, or a generic alias of one.
 Annotation: TypeAlias = Any

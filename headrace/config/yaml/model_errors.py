@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from headrace.config.known_keys import keys_at
-from headrace.config.problems import did_you_mean
+from headrace.config.yaml.known_keys import keys_at
+from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from headrace.config.document import Document, KeyPath
-    from headrace.config.model import Model
+    from headrace.config.common.model import Model
+    from headrace.config.yaml.document import Document, KeyPath
 
 M = TypeVar("M", bound="Model")
 
@@ -53,10 +53,10 @@ def _report(document: Document, model: type[Model], error: ErrorDetails) -> None
         document.report(path, f'unknown key "{path[-1]}"', suggestion, key=True)
     elif kind == "missing":
         inside = f' in "{_named(path[:-1])}"' if len(path) > 1 else ""
-        place = path[:-1]
-        at_item = bool(place) and isinstance(place[-1], int)
+        parent = path[:-1]
+        at_item = bool(parent) and isinstance(parent[-1], int)
         advice = f'add "{path[-1]}: …"'
-        document.report(place, f'missing key "{path[-1]}"{inside}', advice, key=not at_item)
+        document.report(parent, f'missing key "{path[-1]}"{inside}', advice, key=not at_item)
     elif is_key:
         document.report(
             path, f'"{path[-1]}" is not a name that can be used', _advice(error), key=True
@@ -67,7 +67,7 @@ def _report(document: Document, model: type[Model], error: ErrorDetails) -> None
 
 def _report_value(document: Document, path: KeyPath, error: ErrorDetails) -> None:
     kind, context = error["type"], error.get("ctx", {})
-    secret = document.place(path).secret
+    secret = document.position(path).secret
     got = shown(document, path)
     if kind == "literal_error":
         words = [
@@ -88,7 +88,7 @@ def _report_value(document: Document, path: KeyPath, error: ErrorDetails) -> Non
         document.report(path, f"expected {context['wanted']}")
     elif kind == "too_short":
         if document.get(*path):
-            return  # only the good items are counted, and the bad ones are told by themselves
+            return  # only the good items are counted, and the bad ones are reported one by one
         document.report(path, f'"{_named(path)}" needs at least {context["min_length"]}')
     elif kind == "greater_than":
         document.report(path, f"expected a number above {context['gt']:g}, got {got}")
@@ -96,7 +96,7 @@ def _report_value(document: Document, path: KeyPath, error: ErrorDetails) -> Non
         document.report(path, f"expected a number up to {context['le']:g}, got {got}")
     else:
         wanted = _WANTED.get(kind, "another value")
-        quoted = f'put it in quotes: "{document.place(path).raw}"'
+        quoted = f'put it in quotes: "{document.position(path).raw}"'
         is_number = isinstance(document.get(*path), int | float) and kind == "string_type"
         document.report(path, f"expected {wanted}, got {got}", quoted if is_number else "")
 
@@ -104,7 +104,7 @@ def _report_value(document: Document, path: KeyPath, error: ErrorDetails) -> Non
 def _report_choice(document: Document, path: KeyPath, words: list[str]) -> None:
     value = document.get(*path)
     expected = ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]
-    is_open = isinstance(value, str) and not document.place(path).secret
+    is_open = isinstance(value, str) and not document.position(path).secret
     near = did_you_mean(str(value), words) if is_open else ""
     suggestion = near if near.startswith("did") else ""
     document.report(path, f"expected {expected}, got {shown(document, path)}", suggestion)
@@ -122,7 +122,7 @@ def shown(document: Document, path: KeyPath) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    raw = document.place(path).raw
+    raw = document.position(path).raw
     if value is None or raw is None:
         return "nothing"
     line = " ".join(raw.split()) if "\n" in raw else raw

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from headrace.config.problems import Problem, nearest, shown_path
+from headrace.problems import Problem, nearest, shown_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ class Lines:
     def __init__(self, text: str) -> None:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
-    def place(self, index: int) -> tuple[int, int]:
+    def position(self, index: int) -> tuple[int, int]:
         """Return line and column of that character."""
         line = bisect.bisect_right(self._starts, index)
         return line, index - self._starts[line - 1] + 1
@@ -57,7 +57,7 @@ def read_text(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         before = content[: problem.start].decode("utf-8", errors="replace")
-        line, column = Lines(before).place(len(before))
+        line, column = Lines(before).position(len(before))
         raise NotReadable(
             Problem(path, line, column, "this byte is not UTF-8", "save the file as UTF-8")
         ) from None
@@ -73,7 +73,7 @@ def compose(path: Path, text: str) -> Node:
         raise NotReadable(_syntax_problem(path, text, problem)) from None
     except ReaderError as problem:
         index = problem.position if isinstance(problem.position, int) else 0
-        line, column = Lines(text).place(index)
+        line, column = Lines(text).position(index)
         message = "a control character, which YAML does not allow"
         raise NotReadable(Problem(path, line, column, message, "remove it")) from None
     except RecursionError:
@@ -87,16 +87,20 @@ def compose(path: Path, text: str) -> Node:
 
 
 _WORDS: tuple[tuple[str, str, str], ...] = (
-    (r"found character '\\t'", "a tab, where YAML wants spaces", "indent with spaces"),
+    (r"found character '\\t'", "a tab, but YAML needs spaces", "indent with spaces"),
     (r"mapping values are not allowed", "a second key on one line", 'quote a text with ": " in it'),
     (r"found character '(.)'", "a text may not begin with {0}", "put the text in quotes"),
-    (r"found undefined alias '(.*)'", "*{0} is defined nowhere", "define it before with &{0}"),
+    (r"found undefined alias '(.*)'", "*{0} is not defined", "define it before with &{0}"),
     (r"expected a single document", "a second document", "one file holds one document"),
     (r"but found another document", "a second document", "one file holds one document"),
     (r"found unexpected end of stream", "a quote is not closed", "close it"),
     (r"expected ',' or '[\]}]'", "a , or a closing bracket is missing here", ""),
-    (r"could not find expected ':'", "a key without its colon", "write key: value"),
-    (r"expected <block end>, but", "this line's indentation does not fit those above", ""),
+    (r"could not find expected ':'", "a key without a colon", "write key: value"),
+    (
+        r"expected <block end>, but",
+        "the indentation of this line does not match the lines above",
+        "",
+    ),
 )
 
 
@@ -104,7 +108,7 @@ def _syntax_problem(path: Path, text: str, problem: MarkedYAMLError) -> Problem:
     mark = problem.problem_mark or problem.context_mark
     if "end of stream" in str(problem.problem) and problem.context_mark:
         mark = problem.context_mark  # where it was opened, not the end of the file
-    line, column = Lines(text).place(min(mark.index, len(text))) if mark else (1, 1)
+    line, column = Lines(text).position(min(mark.index, len(text))) if mark else (1, 1)
     said = str(problem.problem or "this is not YAML").splitlines()[0]
     message, suggestion = f"not YAML: {said}", ""
     for pattern, words, advice in _WORDS:

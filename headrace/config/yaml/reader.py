@@ -1,4 +1,4 @@
-"""From a YAML file to a document: values, their places, and what is wrong with the YAML itself."""
+"""From a YAML file to a document: values, their positions, and what is wrong with the YAML itself."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from headrace.config.document import Document, Place
-from headrace.config.expansion import expand
-from headrace.config.offsets import source_index
-from headrace.config.plain import plain_value
-from headrace.config.problems import Problem
-from headrace.config.yaml_text import NotReadable, compose, read_text
+from headrace.config.yaml.characters import source_index
+from headrace.config.yaml.document import Document, Position
+from headrace.config.yaml.expansion import expand
+from headrace.config.yaml.nodes import NotReadable, compose, read_text
+from headrace.config.yaml.scalar_types import plain_value
+from headrace.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from headrace.config.document import KeyPath
+    from headrace.config.yaml.document import KeyPath
 
 _PREFIX = "tag:yaml.org,2002:"
 _STR = f"{_PREFIX}str"
@@ -45,7 +45,7 @@ def read_document(path: Path, folders: Sequence[Path] = ()) -> Document:
 
 
 class _Reader:
-    """Turns nodes into values, noting places and problems in the document."""
+    """Turns nodes into values, noting positions and problems in the document."""
 
     def __init__(
         self, document: Document, environment: Mapping[str, str], folders: Sequence[Path]
@@ -61,19 +61,23 @@ class _Reader:
 
     def _value(self, node: Node, path: KeyPath) -> object:
         index = node.start_mark.index
-        self._document.values[path] = Place(index)
+        self._document.values[path] = Position(index)
         self._count += 1
         if any(node is one for one in self._open):
-            # An alias is the node itself, which begins elsewhere: only its key has a place here.
-            self._refuse(path, "this alias leads back to itself", "write it out", key=True)
+            # An alias is the node itself, which begins elsewhere: only its key has a position here.
+            self._refuse(path, "this alias refers to itself", "write it out", key=True)
             return None
         if self._count > _MOST_NODES or len(path) > _DEEPEST:
             if self._count <= _MOST_NODES + 1:
-                self._refuse(path, "more than this file can mean", "use fewer aliases and levels")
+                self._refuse(
+                    path,
+                    "the aliases in this file expand to too much",
+                    "use fewer aliases and levels",
+                )
                 self._count = _MOST_NODES + 1
             return None
         if str(node.tag) not in _TAGS:
-            self._refuse(path, f"the tag {_shown_tag(node)} is not used here", "remove it")
+            self._refuse(path, f"the tag {_shown_tag(node)} is not allowed here", "remove it")
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
@@ -104,7 +108,7 @@ class _Reader:
                 line, _ = self._document.at(self._document.keys[(*path, key)].index)
                 self._report_node(key_node, f'duplicate key "{key}"', f"it is also on line {line}")
                 continue
-            self._document.keys[(*path, key)] = Place(key_node.start_mark.index)
+            self._document.keys[(*path, key)] = Position(key_node.start_mark.index)
             result[key] = self._value(value_node, (*path, key))
         for value_node in merged:
             self._merge(value_node, path, result)
@@ -112,7 +116,7 @@ class _Reader:
 
     def _key(self, node: Node) -> str | None:
         if not isinstance(node, ScalarNode):
-            self._report_node(node, "a key must be a plain word", "write key: value")
+            self._report_node(node, "a key must be a plain text", "write key: value")
             return None
         key = str(node.value)
         if "${" in key:
@@ -122,7 +126,7 @@ class _Reader:
     def _merge(self, node: Node, path: KeyPath, into: dict[str, object]) -> None:
         """Add what `<<:` brings; the mapping's own keys win, and earlier merges over later."""
         if any(node is one for one in self._open):
-            self._report_node(node, "this alias leads back to itself", "write the value out")
+            self._report_node(node, "this alias refers to itself", "write the value out")
             return
         self._open.append(node)
         if isinstance(node, SequenceNode):
@@ -136,17 +140,19 @@ class _Reader:
                 key = self._key(key_node)
                 if key is None or key in into:
                     continue
-                self._document.keys[(*path, key)] = Place(key_node.start_mark.index)
+                self._document.keys[(*path, key)] = Position(key_node.start_mark.index)
                 into[key] = self._value(value_node, (*path, key))
         else:
-            self._report_node(node, "<<: merges mappings, and this is none", "write <<: *anchor")
+            self._report_node(
+                node, "<<: merges mappings, and this is not a mapping", "write <<: *anchor"
+            )
         self._open.pop()
 
     def _scalar(self, node: ScalarNode, path: KeyPath) -> object:
         raw = str(node.value)
         expanded = expand(raw, self._environment, self._folders)
         filled = "${" in raw
-        self._document.values[path] = Place(node.start_mark.index, raw, expanded.secret, filled)
+        self._document.values[path] = Position(node.start_mark.index, raw, expanded.secret, filled)
         for fault in expanded.faults:
             index = source_index(self._document.source, node.start_mark.index, raw, fault.offset)
             line, column = self._document.at(index)

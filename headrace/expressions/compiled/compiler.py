@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane.coerce import BOOLEAN
-from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.parse import parse
-from headrace.expressions.lane.tree import Tree
-from headrace.expressions.lane.undefined import Undefined
-from headrace.expressions.lane.value import name_of
+from headrace.expressions.compiled.fragment import name_of
+from headrace.expressions.compiled.generator import Generator
+from headrace.expressions.compiled.operators.coercion import BOOLEAN
+from headrace.expressions.compiled.parser import parse
+from headrace.expressions.compiled.runtime.errors import Undefined
+from headrace.expressions.compiled.syntax import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from headrace.expressions.lane.value import Value
+    from headrace.expressions.compiled.fragment import Fragment
     from headrace.schema.model import Record, Type
 
 __all__ = ["Compiled", "NotCompiled", "Undefined", "compile_expression", "compile_filter"]
@@ -61,18 +61,18 @@ def compile_filter(text: str, schema: Record) -> Compiled | NotCompiled:
     return _compiled(text, schema, _condition)
 
 
-def _condition(value: Value) -> str:
+def _condition(value: Fragment) -> str:
     if value.kind is not BOOLEAN:
         raise Refused(f"a filter of {name_of(value.kind)}")
     return value.where_true
 
 
 def _compiled(
-    text: str, schema: Record, source_of: Callable[[Value], str]
+    text: str, schema: Record, source_of: Callable[[Fragment], str]
 ) -> Compiled | NotCompiled:
     try:
-        tree = Tree(schema)
-        value, type_ = tree.typed(parse(text))
+        generator = Generator(schema)
+        value, type_ = generator.typed(parse(text))
         source = source_of(value)
         code = compile(source, "<expression>", "eval")
         # Python's parser takes so many parentheses, and so deep a tree, and no more: there has to
@@ -83,7 +83,11 @@ def _compiled(
     except (RecursionError, MemoryError, SyntaxError):
         return NotCompiled("it is nested too deep")
     return Compiled(
-        source, type_, value.is_optional, _constants(code, tree.scope.constants), _metadata(code)
+        source,
+        type_,
+        value.is_optional,
+        _constants(code, generator.scope.constants),
+        _metadata(code),
     )
 
 

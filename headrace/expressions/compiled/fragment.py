@@ -1,15 +1,15 @@
-"""A compiled part of an expression, and how parts are put together with null kept null."""
+"""A compiled part of an expression, and how parts are put together: null stays null."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from headrace.expressions.lane.nodes import Refused
+from headrace.expressions.compiled.syntax import Refused
+from headrace.schema.annotations import carried
 from headrace.schema.model import Fixed, Primitive
-from headrace.schema.recall import carried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _CHEAP: Final = re.compile(r"r\.f\d+|\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Fragment:
     """A part of an expression as Python source.
 
     `type` is None for a bare NULL. `fails` says that it may raise Undefined. `truth`, of a
@@ -64,7 +64,7 @@ class Value:
         return self.source if self.truth is None else self.truth
 
 
-NULL: Final = Value("None", None, nullable=True, literal=None)
+NULL: Final = Fragment("None", None, nullable=True, literal=None)
 
 
 class Scope:
@@ -82,8 +82,9 @@ class Scope:
         return f"t{self._temporaries}"
 
     def helper(self, function: Callable[..., object]) -> str:
-        """Return the name that a function has in the source."""
-        name = f"k_{function.__name__}"
+        """Return the name that a function has in the source of every expression."""
+        # A route puts the names of all its expressions together, and modules share some names.
+        name = f"k_{function.__module__.rpartition('.')[2]}_{function.__name__}"
         if self.constants.setdefault(name, function) is not function:
             raise ValueError(f"two functions of the name {name}")
         return name
@@ -98,7 +99,7 @@ class Scope:
 
     @staticmethod
     def is_cheap(source: str) -> bool:
-        """Whether source may as well be repeated as held in a name: a column, a name."""
+        """Whether source may as well be repeated as given a name: a column, a name."""
         return _CHEAP.fullmatch(source) is not None
 
     def bound(self, source: str) -> tuple[str, str]:
@@ -109,18 +110,18 @@ class Scope:
         return f"({name} := {source})", name
 
 
-def literal_of(scope: Scope, value: object, type_: Type) -> Value:
+def literal_of(scope: Scope, value: object, type_: Type) -> Fragment:
     """Return a known value."""
     if isinstance(value, bool | int | str):
         source = f"({value!r})" if isinstance(value, int) and value < 0 else repr(value)
     else:
         source = scope.constant(value)
-    return Value(source, type_, nullable=False, literal=value)
+    return Fragment(source, type_, nullable=False, literal=value)
 
 
 def lift(  # noqa: PLR0913 - what it may do is said by name
     scope: Scope,
-    operands: Sequence[Value],
+    operands: Sequence[Fragment],
     type_: Type | None,
     build: Callable[..., str],
     *,
@@ -128,7 +129,7 @@ def lift(  # noqa: PLR0913 - what it may do is said by name
     nullable: bool = False,
     declared: bool = False,
     all_first: bool = False,
-) -> Value:
+) -> Fragment:
     """Return the value that `build` makes of the operands, null where one of them is null.
 
     Operands are evaluated from the left up to the first null, as Spark does it; with `all_first`
@@ -137,7 +138,7 @@ def lift(  # noqa: PLR0913 - what it may do is said by name
     """
     if any(one.source == "None" for one in operands):
         # Spark's plan loses what is null for certain, and with it the errors of its operands.
-        return Value("None", type_, nullable=True, literal=None)
+        return Fragment("None", type_, nullable=True, literal=None)
     checks: list[str] = []
     names: list[str] = []
     for number, one in enumerate(operands):
@@ -152,27 +153,17 @@ def lift(  # noqa: PLR0913 - what it may do is said by name
     is_fallible = fails or any(one.fails for one in operands)
     is_declared = declared or any(one.is_optional for one in operands)
     if not checks:
-        return Value(f"({made})", type_, nullable, is_fallible, declared=is_declared)
+        return Fragment(f"({made})", type_, nullable, is_fallible, declared=is_declared)
     if all_first and any(one.fails for one in operands):
         check = " | ".join(f"({one})" for one in checks)
     else:
         check = " or ".join(checks)
     is_null = nullable or any(one.nullable for one in operands)
     source = f"(None if {check} else {made})"
-    return Value(source, type_, is_null, is_fallible, declared=is_declared)
+    return Fragment(source, type_, is_null, is_fallible, declared=is_declared)
 
 
-def with_truth(value: Value, truth: str) -> Value:
-    """Return a condition with shorter source for where it is true."""
-    return replace(value, truth=truth)
-
-
-def declare(value: Value) -> Value:
-    """Return a value that Spark's schema says may be null."""
-    return replace(value, declared=True)
-
-
-def need(value: Value, kinds: Sequence[Kind], what: str) -> Value:
+def need(value: Fragment, kinds: Sequence[Kind], what: str) -> Fragment:
     """Return the value where it is of one of the kinds."""
     if value.kind not in kinds or value.kind is None:
         raise Refused(f"{what} of {name_of(value.kind)}")

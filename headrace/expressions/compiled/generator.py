@@ -6,12 +6,23 @@ import decimal
 from typing import TYPE_CHECKING
 
 from headrace.contract import METADATA, METADATA_RECORD
-from headrace.expressions.lane import arithmetic, choices, conditions, containers
-from headrace.expressions.lane.calls import call
-from headrace.expressions.lane.casts import named_cast
-from headrace.expressions.lane.coerce import BOOLEAN, DOUBLE, INT, LONG, STRING, decimal_type
-from headrace.expressions.lane.lists import held
-from headrace.expressions.lane.nodes import (
+from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, literal_of
+from headrace.expressions.compiled.functions.dispatch import call
+from headrace.expressions.compiled.functions.texts import concat
+from headrace.expressions.compiled.operators import arithmetic, choices, conditions, containers
+from headrace.expressions.compiled.operators.casts import named_cast, try_cast
+from headrace.expressions.compiled.operators.coercion import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    WHOLE,
+    decimal_type,
+)
+from headrace.expressions.compiled.operators.membership import evaluated_once
+from headrace.expressions.compiled.reordering import is_reordered
+from headrace.expressions.compiled.syntax import (
     Binary,
     Call,
     Case,
@@ -23,20 +34,16 @@ from headrace.expressions.lane.nodes import (
     Refused,
     Unary,
 )
-from headrace.expressions.lane.texts import concat
-from headrace.expressions.lane.tries import try_cast
-from headrace.expressions.lane.value import NULL, Scope, Value, literal_of
-from headrace.expressions.lane.words import LARGEST_INT
 from headrace.records.rows import attribute
 
 if TYPE_CHECKING:
-    from headrace.expressions.lane.nodes import Node
+    from headrace.expressions.compiled.syntax import Node
     from headrace.schema.model import Record, Type
 
 _COMPARISONS = frozenset(["=", "<>", "<", "<=", ">", ">="])
 
 
-class Tree:
+class Generator:
     """The compilation of one expression over records of one schema."""
 
     def __init__(self, schema: Record) -> None:
@@ -45,14 +52,14 @@ class Tree:
         if schema.field(METADATA) is not None:
             raise Refused(f'a column "{METADATA}" of the stream itself')
 
-    def typed(self, node: Node) -> tuple[Value, Type]:
+    def typed(self, node: Node) -> tuple[Fragment, Type]:
         """Compile the whole, which has to have a type."""
         value = self.value(node)
         if value.type is None:
             raise Refused("a NULL of no type")
         return value, value.type
 
-    def value(self, node: Node) -> Value:
+    def value(self, node: Node) -> Fragment:
         """Compile a node and what is below it."""
         match node:
             case Literal():
@@ -62,9 +69,11 @@ class Tree:
             case Part():
                 return self._part(node)
             case Item():
-                return containers.item(self.scope, self.value(node.of), self.value(node.index))
+                return containers.item(
+                    "[]", self.scope, self.value(node.of), self.value(node.index)
+                )
             case Unary():
-                return self._unary(node.sign, self.value(node.operand))
+                return self._unary(node.operator, self.value(node.operand))
             case Binary():
                 return self._binary(node)
             case Cast():
@@ -76,7 +85,7 @@ class Tree:
             case Case():
                 return self._case(node)
 
-    def _literal(self, node: Literal) -> Value:
+    def _literal(self, node: Literal) -> Fragment:
         value = node.value
         match value:
             case None:
@@ -84,7 +93,7 @@ class Tree:
             case bool():
                 return literal_of(self.scope, value, BOOLEAN)
             case int():
-                is_int = not node.is_long and -LARGEST_INT - 1 <= value <= LARGEST_INT
+                is_int = not node.is_long and -(2**31) <= value < 2**31
                 return literal_of(self.scope, value, INT if is_int else LONG)
             case float():
                 return literal_of(self.scope, value, DOUBLE)
@@ -92,57 +101,56 @@ class Tree:
                 return literal_of(self.scope, value, decimal_type(value))
         return literal_of(self.scope, value, STRING)
 
-    def _column(self, name: str) -> Value:
+    def _column(self, name: str) -> Fragment:
         if name.lower() == METADATA:
             raise Refused(f"{METADATA} as a whole")
         number = containers.number_of(self._schema, name)
         field = self._schema.fields[number]
-        return Value(f"r.{attribute(number)}", field.type, field.nullable)
+        return Fragment(f"r.{attribute(number)}", field.type, field.nullable)
 
-    def _part(self, node: Part) -> Value:
+    def _part(self, node: Part) -> Fragment:
         if not isinstance(node.of, Name) or node.of.name.lower() != METADATA:
             return containers.field(self.scope, self.value(node.of), node.name)
         field = METADATA_RECORD.fields[containers.number_of(METADATA_RECORD, node.name)]
-        return Value(f"m_{field.name}", field.type, field.nullable)
+        return Fragment(f"m_{field.name}", field.type, field.nullable)
 
-    def _unary(self, sign: str, value: Value) -> Value:
-        match sign:
-            case "not":
-                asked = conditions.condition(value, "NOT")
-                return conditions.negation(self.scope, asked)
-            case "-":
-                return arithmetic.negative(self.scope, value)
-            case "~":
-                return arithmetic.inverted(self.scope, value)
-        return arithmetic.positive(self.scope, value)
+    def _unary(self, operator: str, value: Fragment) -> Fragment:
+        if operator == "not":
+            return conditions.negation(self.scope, conditions.condition(value, "NOT"))
+        return call(self.scope, operator, [value])
 
-    def _binary(self, node: Binary) -> Value:
-        sign = node.sign
-        if sign == "||":
+    def _binary(self, node: Binary) -> Fragment:
+        operator = node.operator
+        if operator == "||":
             return concat(self.scope, *(self.value(one) for one in _operands(node)))
         left, right = self.value(node.left), self.value(node.right)
-        if sign in _COMPARISONS:
-            return conditions.compare(self.scope, sign, left, right)
-        match sign:
+        if operator in _COMPARISONS:
+            return conditions.compare(self.scope, operator, left, right)
+        match operator:
             case "and" | "or":
-                asked = [conditions.condition(one, sign.upper()) for one in (left, right)]
-                join = conditions.both if sign == "and" else conditions.either
-                return join(self.scope, *asked)
+                both = [conditions.condition(one, operator.upper()) for one in (left, right)]
+                join = conditions.both if operator == "and" else conditions.either
+                return join(self.scope, *both)
             case "<=>":
                 return conditions.same(self.scope, left, right)
-        if sign == "<<":
-            return arithmetic.shifted(sign, self.scope, left, right)
-        return arithmetic.by_sign(sign, self.scope, left, right)
+        if operator == "<<":
+            return call(self.scope, "shiftleft", [left, right])
+        found = arithmetic.by_operator(operator, self.scope, left, right)
+        if found.kind in WHOLE and is_reordered(node):
+            raise Refused(f"{operator} of constants that Spark puts together")
+        return found
 
-    def _case(self, node: Case) -> Value:
+    def _case(self, node: Case) -> Fragment:
         otherwise = NULL if node.otherwise is None else self.value(node.otherwise)
         if node.value is None:
-            branches = [(self.value(asked), self.value(result)) for asked, result in node.branches]
+            branches = [
+                (self.value(condition), self.value(result)) for condition, result in node.branches
+            ]
             return choices.case(self.scope, branches, otherwise)
-        value, wrap = held(self.scope, self.value(node.value))
+        value, wrap = evaluated_once(self.scope, self.value(node.value))
         branches = [
-            (conditions.compare(self.scope, "=", value, self.value(asked)), self.value(result))
-            for asked, result in node.branches
+            (conditions.compare(self.scope, "=", value, self.value(condition)), self.value(result))
+            for condition, result in node.branches
         ]
         return wrap(choices.case(self.scope, branches, otherwise))
 
@@ -150,7 +158,7 @@ class Tree:
 def _operands(node: Node) -> list[Node]:
     """Return what a chain of || puts together."""
     found: list[Node] = []
-    while isinstance(node, Binary) and node.sign == "||":
+    while isinstance(node, Binary) and node.operator == "||":
         found.append(node.right)
         node = node.left
     return [node, *reversed(found)]

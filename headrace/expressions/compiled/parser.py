@@ -6,10 +6,10 @@ and a predicate such as IS NULL ends a value.
 
 from __future__ import annotations
 
-import decimal
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane.nodes import (
+from headrace.expressions.compiled.literals import number_literal, text_literal
+from headrace.expressions.compiled.syntax import (
     Binary,
     Call,
     Case,
@@ -21,12 +21,13 @@ from headrace.expressions.lane.nodes import (
     Refused,
     Unary,
 )
-from headrace.expressions.lane.words import LARGEST_LONG, Word, words_of
+from headrace.expressions.compiled.token_stream import END, TokenStream
+from headrace.expressions.tokens import BARE_CALLS
 
 if TYPE_CHECKING:
-    from headrace.expressions.lane.nodes import Node
+    from headrace.expressions.compiled.syntax import Node
+    from headrace.expressions.tokens import Token
 
-_END: Final = Word("sign", "", "the end")
 _PRECEDENCE: Final = {
     **dict.fromkeys(("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"), 1),
     "|": 2,
@@ -37,6 +38,14 @@ _PRECEDENCE: Final = {
     **dict.fromkeys(("*", "/", "%", "div"), 7),
 }
 _SAME: Final = {"==": "=", "!=": "<>"}
+_WORDS_BETWEEN: Final = {
+    "position": ("in",),
+    "substring": ("from", "for"),
+    "substr": ("from", "for"),
+    "overlay": ("placing", "from", "for"),
+}
+# What is to be taken off stands before what it is taken from.
+_TRIMS: Final = {"trim": "btrim", "ltrim": "trim-leading", "rtrim": "trim-trailing"}
 # Functions whose first argument of three is the name of a unit.
 _ONLY_BY_UNIT: Final = frozenset(["timestampadd", "timestampdiff", "timediff"])
 _BY_UNIT: Final = {
@@ -44,314 +53,245 @@ _BY_UNIT: Final = {
     **dict.fromkeys(("timestampdiff", "datediff", "date_diff", "timediff"), "timestampdiff"),
 }
 # Words that are no column unless they are quoted.
-_RESERVED: Final = frozenset(
-    [
-        "and",
-        "or",
-        "not",
-        "between",
-        "in",
-        "like",
-        "ilike",
-        "rlike",
-        "regexp",
-        "is",
-        "as",
-        "from",
-        "for",
-        "case",
-        "when",
-        "then",
-        "else",
-        "end",
-        "div",
-        "interval",
-        "exists",
-        "select",
-        "distinct",
-        "escape",
-        "any",
-        "some",
-        "all",
-        "over",
-        "within",
-        "filter",
-        "current_timestamp",
-        "current_date",
-        "current_time",
-        "localtimestamp",
-        "current_user",
-        "user",
-        "session_user",
-        "current_catalog",
-        "current_database",
-        "current_schema",
-        "grouping__id",
-    ]
-)
+_RESERVED_WORDS: Final = """
+and or not between in like ilike rlike regexp is as from for case when then else end div interval
+exists select distinct escape any some all over within filter
+"""
+_RESERVED: Final = BARE_CALLS.union(_RESERVED_WORDS.split())
 
 
 def parse(text: str) -> Node:
     """Return the tree of an expression, or refuse it."""
     try:
-        return _Parser(words_of(text)).whole()
+        return _Parser(text).whole()
     except RecursionError:
         raise Refused("it is nested too deep") from None
 
 
-class _Parser:
-    def __init__(self, words: list[Word]) -> None:
-        self._words = words
-        self._at = 0
-
+class _Parser(TokenStream):
     def whole(self) -> Node:
         node = self._condition()
-        if self._at < len(self._words):
-            raise Refused(f'"{self._next.shown}"')
+        if self.next is not END:
+            raise Refused(f'"{self.next.text}"')
         return node
-
-    @property
-    def _next(self) -> Word:
-        return self._words[self._at] if self._at < len(self._words) else _END
-
-    def _take(self) -> Word:
-        word = self._next
-        self._at += 1
-        return word
-
-    def _sees(self, *texts: str) -> bool:
-        words = self._words[self._at : self._at + len(texts)]
-        return [word.text for word in words if word.kind in {"word", "sign"}] == list(texts)
-
-    def _accept(self, *texts: str) -> bool:
-        if not self._sees(*texts):
-            return False
-        self._at += len(texts)
-        return True
-
-    def _expect(self, text: str) -> None:
-        if not self._accept(text):
-            raise Refused(f'"{self._next.shown}" where {text} is expected')
 
     def _condition(self) -> Node:
         node = self._conjunction()
-        while self._accept("or"):
+        while self.accept("or"):
             node = Binary("or", node, self._conjunction())
         return node
 
     def _conjunction(self) -> Node:
         node = self._negation()
-        while self._accept("and"):
+        while self.accept("and"):
             node = Binary("and", node, self._negation())
         return node
 
     def _negation(self) -> Node:
-        if self._accept("not") or self._accept("!"):
+        if self.accept("not") or self.accept("!"):
             return Unary("not", self._negation())
         return self._predicate(self._value())
 
     def _predicate(self, value: Node) -> Node:
-        if self._accept("is"):
-            return _negated(self._accept("not"), self._is(value))
-        is_not = self._accept("not")
-        if self._accept("between"):
+        if self.accept("is"):
+            return _negated(self.accept("not"), self._is(value))
+        is_not = self.accept("not")
+        if self.accept("between"):
             low = self._value()
-            self._expect("and")
+            self.expect("and")
             return _negated(is_not, Call("between", (value, low, self._value())))
-        if self._accept("in"):
-            self._expect("(")
+        if self.accept("in"):
+            self.expect("(")
             return _negated(is_not, Call("in", (value, *self._list(")"))))
-        for word in ("like", "ilike"):
-            if self._accept(word):
+        for word in ("like", "ilike", "rlike", "regexp"):
+            if self.accept(word):
                 pattern = self._value()
-                escape = (self._value(),) if self._accept("escape") else ()
+                can_escape = word in {"like", "ilike"} and self.accept("escape")
+                escape = (self._value(),) if can_escape else ()
                 return _negated(is_not, Call(word, (value, pattern, *escape)))
-        for word in ("rlike", "regexp"):
-            if self._accept(word):
-                return _negated(is_not, Call(word, (value, self._value())))
         if is_not:
-            raise Refused(f'"{self._next.shown}" after NOT')
+            raise Refused(f'"{self.next.text}" after NOT')
         return value
 
     def _is(self, value: Node) -> Node:
-        if self._accept("distinct", "from"):
+        if self.accept("distinct", "from"):
             return Unary("not", Binary("<=>", value, self._value()))
-        word = self._take()
-        match word.text if word.kind == "word" else "":
+        token = self.take()
+        match token.name if token.kind == "word" else "":
             case "null" | "unknown":
                 return Call("isnull", (value,))
             case "true" | "false":
-                return Call(f"is {word.text}", (value,))
-        raise Refused(f'"IS {word.shown}"')
+                return Call(f"is {token.name}", (value,))
+        raise Refused(f'"IS {token.text}"')
 
     def _value(self, above: int = 0) -> Node:
         node = self._signed()
         while True:
-            word = self._next
-            precedence = _PRECEDENCE.get(word.text, 0) if word.kind in {"word", "sign"} else 0
+            token = self.next
+            operator = token.name if token.kind in {"word", "symbol"} else ""
+            precedence = _PRECEDENCE.get(operator, 0)
             if precedence <= above:
                 return node
-            self._at += 1
-            node = Binary(_SAME.get(word.text, word.text), node, self._value(precedence))
+            self.take()
+            node = Binary(_SAME.get(operator, operator), node, self._value(precedence))
 
     def _signed(self) -> Node:
-        if self._sees("-"):
-            self._at += 1
-            number = self._next
-            if number.kind == "number":
-                return self._after(_literal(self._take(), negative=True))
+        if self.accept("-"):
+            if self.next.kind == "number":
+                return self._after(number_literal(self.take(), is_negative=True))
             return Unary("-", self._signed())
-        for sign in ("+", "~"):
-            if self._accept(sign):
-                return Unary(sign, self._signed())
+        for operator in ("+", "~"):
+            if self.accept(operator):
+                return Unary(operator, self._signed())
         return self._after(self._primary())
 
     def _after(self, node: Node) -> Node:
         while True:
-            if self._accept("["):
+            if self.accept("["):
                 node = Item(node, self._value())
-                self._expect("]")
-            elif self._accept("."):
-                word = self._take()
-                if word.kind not in {"word", "quoted"}:
-                    raise Refused(f'"{word.shown}" after a dot')
-                node = Part(node, word.shown if word.kind == "word" else word.text)
-            elif self._accept("::"):
+                self.expect("]")
+            elif self.accept("."):
+                token = self.take()
+                if not token.is_name:
+                    raise Refused(f'"{token.text}" after a dot')
+                node = Part(node, token.unquoted)
+            elif self.accept("::"):
                 node = Cast(node, self._type())
             else:
                 return node
 
     def _primary(self) -> Node:
-        word = self._take()
-        match word.kind:
+        token = self.take()
+        match token.kind:
             case "number":
-                return _literal(word)
+                return number_literal(token)
             case "text":
-                return Literal(word.text)
+                return self._text(token)
             case "quoted":
-                return self._no_call(Name(word.text))
-            case "sign":
-                if word.text != "(":
-                    raise Refused(f'"{word.shown}"')
-                node = self._condition()
-                self._expect(")")
-                return self._no_call(node)
-        return self._named(word)
+                return self._no_call(Name(token.unquoted))
+            case "word":
+                return self._named(token)
+        if token.text != "(":
+            raise Refused(f'"{token.text}"')
+        node = self._condition()
+        self.expect(")")
+        return self._no_call(node)
+
+    def _text(self, token: Token) -> Literal:
+        """Return a text; those that follow it at once are part of it."""
+        text = text_literal(token.text)
+        while self.next.kind == "text":
+            text += text_literal(self.take().text)
+        return Literal(text)
 
     def _no_call(self, node: Node) -> Node:
-        if self._sees("("):
+        if self.sees("("):
             raise Refused("a call of something that is no function")
         return node
 
-    def _named(self, word: Word) -> Node:
-        match word.text:
+    def _named(self, token: Token) -> Node:
+        match token.name:
             case "true" | "false":
-                return Literal(word.text == "true")
+                return Literal(token.name == "true")
             case "null":
                 return Literal(None)
             case "case":
                 return self._case()
             case "date" | "timestamp" | "timestamp_ntz" | "timestamp_ltz" | "x" if (
-                self._next.kind == "text"
+                self.next.kind == "text"
             ):
-                return Call(f"{word.text} literal", (Literal(self._take().text),))
-        if self._accept("("):
-            return self._call(word.text)
-        if word.text in _RESERVED or self._next.kind == "text":
-            raise Refused(f'"{word.shown}"')
-        return Name(word.shown)
+                return Call(f"{token.name} literal", (self._text(self.take()),))
+        if self.accept("("):
+            return self._call(token.name)
+        if token.name in _RESERVED or self.next.kind == "text":
+            raise Refused(f'"{token.text}"')
+        return Name(token.text)
 
     def _list(self, closing: str) -> tuple[Node, ...]:
-        if self._accept(closing):
+        if self.accept(closing):
             return ()
         found = [self._condition()]
-        while self._accept(","):
+        while self.accept(","):
             found.append(self._condition())
-        self._expect(closing)
+        self.expect(closing)
         return tuple(found)
 
     def _call(self, name: str) -> Node:
         match name:
             case "cast" | "try_cast":
                 operand = self._condition()
-                self._expect("as")
+                self.expect("as")
                 to = self._type()
-                self._expect(")")
+                self.expect(")")
                 return Cast(operand, to, is_try=name == "try_cast")
-            case "trim" if self._next.text in {"both", "leading", "trailing"}:
+            case "trim" if self.next.name in {"both", "leading", "trailing"}:
                 return self._trim()
-            case "extract" if self._next.kind == "word":
-                unit = Literal(self._take().text)
-                self._expect("from")
+            case "extract" if self.next.kind == "word":
+                unit = Literal(self.take().name)
+                self.expect("from")
                 return Call(name, (unit, *self._list(")")))
             case "extract":
                 raise Refused("extract()")
         return self._ordinary(name)
 
     def _ordinary(self, name: str) -> Node:
-        if self._accept(")"):
+        if self.accept(")"):
             return Call(name, ())
         first = self._condition() if name != "position" else self._value()
-        if name == "position" and self._accept("in"):
-            second = self._value()
-            self._expect(")")
-            return Call(name, (first, second))
-        if name in {"substring", "substr"} and self._accept("from"):
-            start = self._value()
-            length = (self._value(),) if self._accept("for") else ()
-            self._expect(")")
-            return Call(name, (first, start, *length))
-        if name == "trim" and self._accept("from"):
+        if name == "trim" and self.accept("from"):
             return self._trimmed("both", first)
-        if name == "overlay" and self._accept("placing"):
-            return self._overlay(first)
+        words = _WORDS_BETWEEN.get(name, ())
+        if words and self.sees(words[0]):
+            return self._with_words(name, first, words)
         arguments = [first]
-        while self._accept(","):
+        while self.accept(","):
             arguments.append(self._condition())
-        self._expect(")")
+        self.expect(")")
+        if len(arguments) == 2 and name in _TRIMS:
+            return Call(_TRIMS[name], tuple(reversed(arguments)))
         if len(arguments) == 3 and name in _BY_UNIT and isinstance(first, Name):
             return Call(_BY_UNIT[name], (Literal(first.name), *arguments[1:]))
         if name in _ONLY_BY_UNIT:
             raise Refused(f"{name}() without a unit")
         return Call(name, tuple(arguments))
 
-    def _overlay(self, text: Node) -> Node:
-        new = self._value()
-        self._expect("from")
-        start = self._value()
-        size = (self._value(),) if self._accept("for") else ()
-        self._expect(")")
-        return Call("overlay", (text, new, start, *size))
+    def _with_words(self, name: str, first: Node, words: tuple[str, ...]) -> Node:
+        """Read arguments with words between them, of which FOR may be left out."""
+        arguments = [first]
+        for word in words:
+            if word == "for" and not self.sees(word):
+                break
+            self.expect(word)
+            arguments.append(self._value())
+        self.expect(")")
+        return Call(name, tuple(arguments))
 
     def _trim(self) -> Node:
-        side = self._take().text
-        if self._accept("from"):
-            return self._trimmed(side, Literal(" "))
-        signs = self._value()
-        self._expect("from")
-        return self._trimmed(side, signs)
+        side = self.take().name
+        characters = Literal(" ") if self.sees("from") else self._value()
+        self.expect("from")
+        return self._trimmed(side, characters)
 
-    def _trimmed(self, side: str, signs: Node) -> Node:
+    def _trimmed(self, side: str, characters: Node) -> Node:
         operand = self._value()
-        self._expect(")")
-        name = {"both": "btrim", "leading": "trim leading", "trailing": "trim trailing"}[side]
-        return Call(name, (operand, signs))
+        self.expect(")")
+        return Call("btrim" if side == "both" else f"trim-{side}", (operand, characters))
 
     def _type(self) -> str:
-        word = self._take()
-        if word.kind != "word" or self._sees("(") or self._sees("<"):
-            raise Refused(f'a cast to "{word.shown}"')
-        return word.text
+        token = self.take()
+        if token.kind != "word" or self.sees("(") or self.sees("<"):
+            raise Refused(f'a cast to "{token.text}"')
+        return token.name
 
     def _case(self) -> Node:
-        value = None if self._sees("when") else self._condition()
+        value = None if self.sees("when") else self._condition()
         branches = []
-        while self._accept("when"):
+        while self.accept("when"):
             condition = self._condition()
-            self._expect("then")
+            self.expect("then")
             branches.append((condition, self._condition()))
-        otherwise = self._condition() if self._accept("else") else None
-        self._expect("end")
+        otherwise = self._condition() if self.accept("else") else None
+        self.expect("end")
         if not branches:
             raise Refused("a CASE without WHEN")
         return Case(value, tuple(branches), otherwise)
@@ -359,14 +299,3 @@ class _Parser:
 
 def _negated(is_not: bool, node: Node) -> Node:
     return Unary("not", node) if is_not else node
-
-
-def _literal(word: Word, *, negative: bool = False) -> Literal:
-    value = word.value
-    if value is None:
-        raise Refused(f'"{word.shown}"')
-    if negative:
-        value = -value if not isinstance(value, decimal.Decimal) else value.copy_negate()
-    if isinstance(value, int) and value > LARGEST_LONG:
-        raise Refused(f'the number "{word.shown}" does not fit a long')
-    return Literal(value, word.is_long)

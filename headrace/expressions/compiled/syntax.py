@@ -19,7 +19,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a text, true, false or null. A long is told from an int by its size or its L."""
+    """A number, a text, true, false or null. A long differs from an int by its size or its L."""
 
     value: bool | int | float | str | decimal.Decimal | None
     is_long: bool = False
@@ -52,7 +52,7 @@ class Item:
 class Unary:
     """`-`, `+`, `~` or `not`."""
 
-    sign: str
+    operator: str
     operand: Node
 
 
@@ -60,7 +60,7 @@ class Unary:
 class Binary:
     """An operator between two values, `and` and `or` among them."""
 
-    sign: str
+    operator: str
     left: Node
     right: Node
 

@@ -1,22 +1,22 @@
-"""Source for reading a value without parts, and for turning it into what the stream holds."""
+"""Generated source that reads a value without parts, and converts it to the stream's type."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.records.avro_foreign import kind_of
-from headrace.records.avro_source import pass_over, pass_over_counted, read_long
-from headrace.records.times import DAY_S, SECOND_US
+from headrace.records.avro.source import pass_over, pass_over_counted, read_long
+from headrace.records.avro.writer_schema import kind_of
 from headrace.schema.avro_words import LOGICAL
+from headrace.schema.defaults import LIMITS
+from headrace.schema.fit import type_word
 from headrace.schema.model import Decimal, Fixed, Primitive
 from headrace.schema.rules import short_name
-from headrace.times import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.records.avro_foreign import Leaf
-    from headrace.records.avro_source import Body
+    from headrace.records.avro.source import Body
+    from headrace.records.avro.writer_schema import Leaf
 
 # Avro's promotions: what may be read as what else.
 _READ_AS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -38,22 +38,16 @@ _TIMES: Final[Mapping[str, tuple[str, int]]] = {
     "timestamp-nanos": ("timestamp in nanoseconds", 0),
     "local-timestamp-nanos": ("local timestamp in nanoseconds", 0),
 }
-_DAY_US: Final = DAY_S * SECOND_US
-_LIMITS: Final = {
-    "date": (FIRST_DAY, LAST_DAY),
-    "timestamp": (FIRST_US, LAST_US),
-    "local timestamp": (FIRST_US, LAST_US),
-}
 
 
 class Incompatible(Exception):
-    """A writer's type that is not read as the stream's; the path and the reason."""
+    """A writer's type that cannot be read as the stream's; the path and the reason."""
 
 
 def read_leaf(
     body: Body, writer: Leaf, reader: Primitive | Decimal | Fixed, target: str, path: str
 ) -> None:
-    """Read a value that was written as the one type into the target, held as the other."""
+    """Read a value of the writer's type into the target, as a value of the reader's type."""
     expected = _underlying(reader)
     _check(writer, reader, expected, path)
     # Text and bytes are the same bytes: they are read as what they become.
@@ -119,17 +113,13 @@ def _check(writer: Leaf, reader: Primitive | Decimal | Fixed, expected: str, pat
     )
     promoted = expected in _READ_AS.get(writer.kind, ())
     if number_is_text or (writer.kind != expected and not promoted):
-        raise Incompatible(f"{path} is {kind_of(writer)}, not {_called(reader)}")
+        raise Incompatible(f"{path} is {kind_of(writer)}, not {type_word(reader)}")
     fixed = reader.fixed if isinstance(reader, Decimal) else reader
     if isinstance(fixed, Fixed):
         if writer.size != fixed.size:
             raise Incompatible(f"{path} has {writer.size} bytes, not {fixed.size}")
         if not names_match(writer.name, fixed.name, fixed.aliases):
             raise Incompatible(f"{path} is the fixed {writer.name}, not {fixed.name}")
-
-
-def _called(reader: Primitive | Decimal | Fixed) -> str:
-    return reader.value if isinstance(reader, Primitive) else type(reader).__name__.lower()
 
 
 def _hold_decimal(body: Body, reader: Decimal, target: str, path: str) -> None:
@@ -153,6 +143,6 @@ def _hold_time(body: Body, writer: Leaf, reader: Primitive, target: str, path: s
     factor = written_us // unit_us if what == "time of day" else written_us
     if factor != 1:
         body.line(f"{target} *= {factor}")
-    least, most = _LIMITS.get(what, (0, _DAY_US // unit_us - 1))
+    least, most = LIMITS[reader]
     limits = "00:00 to 24:00" if what == "time of day" else "the years 0001 to 9999"
     body.refuse_if(f"not {least} <= {target} <= {most}", f"{path} is beyond {limits}")

@@ -1,4 +1,4 @@
-"""Avro's bytes for a value without parts. What is no such value raises, BadRecord or Python's own."""
+"""Avro's bytes for a value without parts. A wrong value raises BadRecord, or Python's own error."""
 
 from __future__ import annotations
 

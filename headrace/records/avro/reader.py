@@ -1,23 +1,22 @@
-"""Records in Avro, each read with the schema it was written with, as the stream's own."""
+"""Reads Avro records: each has its writer's schema, and becomes a row of the stream's."""
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from headrace.records.avro_foreign import SchemaUnreadable, parse
-from headrace.records.avro_leaf import Incompatible
-from headrace.records.avro_resolve import Resolver
-from headrace.records.framing import ID_END, VALUE_HEADER, framed, in_headers
+from headrace.records.avro.leaf import Incompatible
+from headrace.records.avro.resolution import Resolver
+from headrace.records.avro.writer_schema import SchemaUnreadable, parse
+from headrace.records.framing import ID_END, framed, in_headers
 from headrace.records.rows import BadRecord
-from headrace.registry.unusable import UnknownSchema, UnusableSchema
+from headrace.registry.answers import UnknownSchema, UnusableSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.config.hygiene import BadRecordKind
-    from headrace.records.rows import Headers, Row
+    from headrace.records.rows import BadRecordKind, Headers, Row
     from headrace.registry.client import Registry
     from headrace.schema.model import Record
 
@@ -27,8 +26,6 @@ class AvroReader:
 
     A registry that does not answer is Transient: the record is not to blame, and is read later.
     """
-
-    needs_headers: ClassVar[bool] = True
 
     def __init__(self, schema: Record, registry: Registry) -> None:
         self._schema = schema
@@ -40,7 +37,7 @@ class AvroReader:
         """Return the record."""
         if value is None:
             raise BadRecord("the record has no value")
-        named = in_headers(headers, VALUE_HEADER) if headers else None
+        named = in_headers(headers) if headers else None
         # Most records by far: an id before the value, which was met before.
         read, start = self._by_prefix.get(value[:ID_END]), ID_END
         if named is not None:
@@ -55,7 +52,7 @@ class AvroReader:
         except UnicodeDecodeError:
             raise BadRecord("a text in it is not UTF-8") from None
         except RecursionError:
-            raise BadRecord("it holds records in records, deeper than can be read") from None
+            raise BadRecord("its records are nested too deep") from None
         if pos != end:
             raise BadRecord(f"{end - pos} bytes follow the record in its value")
         return row
@@ -69,7 +66,7 @@ class AvroReader:
         return read, start
 
     def _reader(self, written: int | UUID) -> Callable[..., Any]:
-        """Return what reads records of that schema; the answer is kept, a refusal as well."""
+        """Return what reads records of that schema; the answer is stored, also a refusal."""
         known = self._readers.get(written)
         if known is None:
             known = self._readers[written] = self._made(written)
@@ -83,7 +80,7 @@ class AvroReader:
                 else self._registry.schema_by_id(written)
             )
         except UnusableSchema as error:
-            # Not kept here: somebody may register it yet. The registry's client spares itself.
+            # Not stored: somebody may register it later. The registry's client limits its requests.
             kind: BadRecordKind = "decode" if isinstance(error, UnknownSchema) else "schema"
             raise BadRecord(f"its schema id {written} {error.reason}", kind) from None
         try:
@@ -91,7 +88,7 @@ class AvroReader:
         except SchemaUnreadable as error:
             return _refusal(f"its schema {written} cannot be read: {error}")
         except RecursionError:
-            return _refusal(f"its schema {written} cannot be read: it goes too deep")
+            return _refusal(f"its schema {written} cannot be read: it is nested too deep")
         except Incompatible as error:
             return _refusal(f"its schema {written} cannot be read as this stream's: {error}")
 

@@ -9,19 +9,29 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.records.avro_foreign import Fields, Leaf, Many, Symbols, Union, kind_of, smallest
-from headrace.records.avro_leaf import Incompatible, names_match, read_leaf, read_plain
-from headrace.records.avro_skip import Skipper
-from headrace.records.avro_source import MOST_EMPTY_ITEMS, Body, Names, read_unsigned
+from headrace.records.avro.leaf import Incompatible, names_match, read_leaf, read_plain
+from headrace.records.avro.skipping import Skipper
+from headrace.records.avro.source import GIVEN, MOST_EMPTY_ITEMS, Body, read_unsigned
+from headrace.records.avro.writer_schema import (
+    Fields,
+    Leaf,
+    Many,
+    Symbols,
+    Union,
+    kind_of,
+    smallest,
+)
+from headrace.records.codegen import Names
 from headrace.records.defaults import default_source
 from headrace.records.rows import row_class
+from headrace.schema.fit import type_word
 from headrace.schema.model import Array, Enumeration, Map, Record
 from headrace.schema.rules import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.records.avro_foreign import Node
+    from headrace.records.avro.writer_schema import Node
     from headrace.schema.model import Field, Type
 
 
@@ -29,17 +39,17 @@ _NO_WORD = re.compile(r"\W")
 
 
 class _Slot(NamedTuple):
-    """What the stream holds at a place."""
+    """The type of the stream's value that is read."""
 
     type: Type
     nullable: bool
 
 
 class Resolver:
-    """The reading of one writer's schema as one stream's."""
+    """Makes the functions that read one writer's schema as one stream's."""
 
     def __init__(self) -> None:
-        self._names = Names()
+        self._names = Names(GIVEN)
         self._skipper = Skipper(self._names)
         # How many items that take no bytes a record has had so far: arrays nest, so one count for
         # all of them. Each task reads with functions of its own, one record after the other.
@@ -95,7 +105,7 @@ class Resolver:
         if len(found) == len(writer.branches):
             raise Incompatible(found[0])
         with body.block("else:"):
-            body.refuse(f"{path} has a type that its union has not")
+            body.refuse(f"{path} has a type that is not in its union")
 
     def _value(self, body: Body, writer: Node, reader: Type, target: str, path: str) -> None:
         match writer, reader:
@@ -118,7 +128,8 @@ class Resolver:
             case Leaf(), _ if not isinstance(reader, Record | Array | Map | Enumeration):
                 read_leaf(body, writer, reader, target, path)
             case _:
-                raise Incompatible(f"{path} is {kind_of(writer)}, not {_called(reader)}")
+                name = f" {reader.name}" if isinstance(reader, Record | Enumeration) else ""
+                raise Incompatible(f"{path} is {kind_of(writer)}, not {type_word(reader)}{name}")
 
     def _record(self, writer: Fields, reader: Record, path: str) -> Callable[..., Any]:
         if not names_match(writer.name, reader.name, reader.aliases):
@@ -159,12 +170,12 @@ class Resolver:
         number = read_unsigned(body)
         body.refuse_if(
             f"{number} & 1 or {number} > {2 * len(read_as) - 2}",
-            f"{path} has a symbol that its enum has not",
+            f"{path} has a symbol that is not in its enum",
         )
         body.line(f"{target} = {self._names.name(read_as)}[{number} >> 1]")
         if None in read_as:
             body.refuse_if(
-                f"{target} is None", f"{path} has a symbol that the stream's schema has not"
+                f"{target} is None", f"{path} has a symbol that the stream's schema does not have"
             )
 
     def _many(self, writer: Many, reader: Array | Map, path: str) -> Callable[..., Any]:
@@ -185,14 +196,14 @@ class Resolver:
             least = smallest(writer.item) + is_map
             body.refuse_if(
                 _too_many(least) if least else self._too_many_empty(body),
-                f"{path} has more items than the value has room for",
+                f"{path} has more items than the value has bytes for",
             )
             with body.block("for _ in range(count):"):
                 self._item(body, writer, reader, path)
         return body.function("read_map" if is_map else "read_array")
 
     def _too_many_empty(self, body: Body) -> str:
-        """Add what counts items that take no bytes; return when there are too many of them."""
+        """Add the count of items that take no bytes; return the condition for too many of them."""
         self._counts_empty_items = True
         count = f"{self._names.name(self._empty_items)}[0]"
         body.line(f"{count} += count")
@@ -230,12 +241,3 @@ def _wanted(writer: Fields, reader: Record) -> dict[int, Field]:
             if position is not None and position not in found:
                 found[position] = field
     return found
-
-
-def _called(reader: Type) -> str:
-    match reader:
-        case Record() | Enumeration():
-            return f"{'record' if isinstance(reader, Record) else 'enum'} {reader.name}"
-        case Array() | Map():
-            return type(reader).__name__.lower()
-    return getattr(reader, "value", type(reader).__name__.lower())

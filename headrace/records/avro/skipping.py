@@ -1,29 +1,29 @@
-"""Source for passing over what a stream does not want; nothing is made of it."""
+"""Generated source that skips what a stream does not read, without making values."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.records.avro_foreign import Fields, Leaf, Many, Symbols, Union, smallest
-from headrace.records.avro_source import (
+from headrace.records.avro.source import (
     Body,
     pass_over,
     pass_over_counted,
     read_long,
     read_unsigned,
 )
+from headrace.records.avro.writer_schema import Fields, Leaf, Many, Symbols, Union, smallest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.records.avro_foreign import Node
-    from headrace.records.avro_source import Names
+    from headrace.records.avro.writer_schema import Node
+    from headrace.records.codegen import Names
 
 _WIDTHS = {"boolean": 1, "float": 4, "double": 8}
 
 
 class Skipper:
-    """What passes over the types of one writer's schema."""
+    """Makes the functions that skip the types of one writer's schema."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -31,7 +31,7 @@ class Skipper:
         self._functions: dict[int, str] = {}
 
     def skip(self, body: Body, node: Node, path: str) -> None:
-        """Add what moves on over a value."""
+        """Add the lines that skip a value."""
         match node:
             case Leaf():
                 _skip_leaf(body, node, path)
@@ -65,7 +65,7 @@ class Skipper:
                 body.line("pass")
                 self.skip(body, one, path)
         with body.block("else:"):
-            body.refuse(f"{path} has a type that its union has not")
+            body.refuse(f"{path} has a type that is not in its union")
 
     def _many(self, body: Body, node: Many, path: str) -> None:
         with body.block("while True:"):

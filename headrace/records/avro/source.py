@@ -1,4 +1,4 @@
-"""Source for reading Avro: its lines, the objects they name, and what all of them need.
+"""Generated source that reads Avro: its lines, the objects they name, and shared steps.
 
 The functions work on `buf`, `pos` and `end`. An IndexError or a struct.error in them means that
 the bytes end too early; whatever else is wrong they raise as BadRecord.
@@ -18,13 +18,15 @@ from headrace.records.rows import BadRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from headrace.records.codegen import Names
+
 ARGUMENTS: Final = ("buf", "pos", "end")
 # Of a record. Items that take no bytes have no natural bound: three bytes could ask for a gigabyte
 # of them.
 MOST_EMPTY_ITEMS: Final = 65_536
 EXACT: Final = decimal.Context(prec=60)
 
-# Of each further byte of a number: where its bits go, and the marks that were added up on the way.
+# Of each further byte of a number: where its bits go, and the sum of the top bits before it.
 _STEPS: Final = tuple((7 * n, sum(128 << 7 * before for before in range(n))) for n in range(1, 10))
 _END_OF_LONG: Final = 1 << 64
 _FLOAT: Final = struct.Struct("<f")
@@ -44,7 +46,7 @@ def varint(buf: bytes, pos: int, number: int) -> tuple[int, int]:
     raise BadRecord("a number in it is longer than 64 bits")
 
 
-_GIVEN: Final[dict[str, object]] = {
+GIVEN: Final[dict[str, object]] = {
     "varint": varint,
     "single": single,
     "unpack_float": _FLOAT.unpack_from,
@@ -54,19 +56,6 @@ _GIVEN: Final[dict[str, object]] = {
     "EXACT": EXACT,
     "BadRecord": BadRecord,
 }
-
-
-class Names:
-    """The objects that source refers to; nothing of a schema reaches source by another way."""
-
-    def __init__(self) -> None:
-        self.objects = dict(_GIVEN)
-
-    def name(self, value: object) -> str:
-        """Return how source calls that object."""
-        name = f"o{len(self.objects)}"
-        self.objects[name] = value
-        return name
 
 
 class Body:
@@ -128,13 +117,13 @@ def read_long(body: Body, target: str) -> None:
 
 
 def pass_over(body: Body, size: str, path: str) -> None:
-    """Move on by so many bytes, if there are so many."""
+    """Skip so many bytes, if there are so many."""
     body.line(f"pos += {size}")
     body.refuse_if("pos > end", f"{path} is longer than the value it is in")
 
 
 def pass_over_counted(body: Body, path: str) -> str:
-    """Move on over bytes with their length before them; return the variable of their start."""
+    """Skip bytes with their length before them; return the variable of their start."""
     number, start = read_unsigned(body), body.variable()
     body.refuse_if(f"{number} & 1", f"{path} has a length below zero")
     body.line(f"{start} = pos")

@@ -1,4 +1,4 @@
-"""Records into Avro, with the id of their schema before them."""
+"""Writes records as Avro, with the id of their schema before them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import struct
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.records import avro_bytes
+from headrace.records.avro import leaf_bytes
 from headrace.records.codegen import function
 from headrace.records.framing import id_prefix
 from headrace.records.rows import BadRecord, attribute
 from headrace.schema.avro_words import LOGICAL
+from headrace.schema.fit import type_word
 from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _PLAIN: Final = {
 
 
 class AvroWriter:
-    """Writes records of one schema. A record that is none of it is a BadRecord.
+    """Writes records of one schema. A record that does not fit it is a BadRecord.
 
     A time finer than the schema's milliseconds is cut off to them.
     """
@@ -66,7 +67,7 @@ class AvroWriter:
         return written
 
     def _blame(self, row: Row, error: Exception) -> BadRecord:
-        """Find the field, which is worth nothing to know as long as all goes well."""
+        """Find the field that is wrong; it is looked for only after an error."""
         for number, (field, write) in enumerate(zip(self._schema.fields, self._each, strict=True)):
             try:
                 write(row)
@@ -89,14 +90,10 @@ def _bad(field: Field, value: object, error: Exception) -> BadRecord:
     elif isinstance(error, BadRecord):
         reason = f"{field.name} is {error.reason}"
     elif isinstance(field.type, Enumeration):
-        reason = f"{field.name} is none of the symbols of {field.type.name}"
+        reason = f"{field.name} is not a symbol of {field.type.name}"
     else:
-        reason = f"{field.name} is no {_called(field.type)}"
+        reason = f"{field.name} is no {type_word(field.type)}"
     return BadRecord(reason, kind="schema")
-
-
-def _called(kind: Type) -> str:
-    return kind.value if isinstance(kind, Primitive) else type(kind).__name__.lower()
 
 
 class _Source:
@@ -104,7 +101,7 @@ class _Source:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
-            name: getattr(avro_bytes, name) for name in (*_PLAIN.values(), "many_bytes", "BOOLEANS")
+            name: getattr(leaf_bytes, name) for name in (*_PLAIN.values(), "many_bytes", "BOOLEANS")
         }
         self.names["join"] = b"".join
         self._variables = 0
@@ -120,7 +117,7 @@ class _Source:
         written = self._value(kind, value)
         if not nullable:
             return written
-        null, other = avro_bytes.NULL_LAST if null_last else avro_bytes.NULL_FIRST
+        null, other = leaf_bytes.NULL_LAST if null_last else leaf_bytes.NULL_FIRST
         return f"({null!r} if {value} is None else {other!r} + {written})"
 
     def _value(self, kind: Type, value: str) -> str:
@@ -130,13 +127,13 @@ class _Source:
             case Array() | Map():
                 return self._many(kind, value)
             case Enumeration():
-                numbers = {s: avro_bytes.long_bytes(n) for n, s in enumerate(kind.symbols)}
+                numbers = {s: leaf_bytes.long_bytes(n) for n, s in enumerate(kind.symbols)}
                 return f"{self._name(numbers)}[{value}]"
             case Fixed():
-                return f"{self._name(avro_bytes.fixed_bytes(kind.size))}({value})"
+                return f"{self._name(leaf_bytes.fixed_bytes(kind.size))}({value})"
             case Decimal():
                 size = kind.fixed.size if kind.fixed else None
-                write = avro_bytes.decimal_bytes(kind.precision, kind.scale, size)
+                write = leaf_bytes.decimal_bytes(kind.precision, kind.scale, size)
                 return f"{self._name(write)}({value})"
         return _primitive(kind, value)
 

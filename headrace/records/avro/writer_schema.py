@@ -1,6 +1,6 @@
-"""Any Avro schema: what a producer may have written with, wide unions and recursion included.
+"""Any Avro schema that a producer may have written with, also with wide unions and recursion.
 
-The model in `headrace.schema` is what a stream can hold; this is what a stream can be given.
+The model in `headrace.schema` is what a stream can hold; this is what its records may come in.
 """
 
 from __future__ import annotations

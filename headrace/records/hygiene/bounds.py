@@ -1,4 +1,4 @@
-"""The bounds of a range: as they are written in a file, and as a row holds such a value."""
+"""The bounds of a range: they are read from a file's text into the values of a row."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Masks: what of a row no output gets to see as it is."""
+"""Masks: columns that no output gets in plain text."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from headrace.config.hygiene import MaskWith
 from headrace.errors import Terminal
 from headrace.records.rows import attribute
 from headrace.schema.model import Array, Map, Primitive, Record
@@ -13,7 +12,7 @@ from headrace.schema.model import Array, Map, Primitive, Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.config.hygiene import Hygiene, Mask
+    from headrace.records.hygiene.settings import HygieneRules, Mask
     from headrace.records.rows import Row
     from headrace.schema.model import Type
 
@@ -23,9 +22,9 @@ REDACTED: Final = "***"
 Change: TypeAlias = "Callable[[Any], Any]"
 
 
-def masks(hygiene: Hygiene, schema: Record) -> Callable[[Row], None] | None:
+def masks(hygiene: HygieneRules, schema: Record) -> Callable[[Row], None] | None:
     """Return what masks a row in place, lists and maps in it too; None where nothing is masked."""
-    changes = [_change(schema, name.split("."), mask, name) for name, mask in hygiene.mask.items()]
+    changes = [_change(schema, name.split("."), mask, name) for name, mask in hygiene.masks.items()]
     if not changes:
         return None
 
@@ -37,7 +36,7 @@ def masks(hygiene: Hygiene, schema: Record) -> Callable[[Row], None] | None:
 
 
 def can_be_masked(kind: Type, *, hashed: bool) -> bool:
-    """Whether values of a type, or all that are in a list or map of it, have a masked form."""
+    """Whether values of a type have a masked form; in a list or map, the items count."""
     if isinstance(kind, Array):
         return can_be_masked(kind.item, hashed=hashed)
     if isinstance(kind, Map):
@@ -59,7 +58,7 @@ def _change(kind: Type, parts: Sequence[str], mask: Mask, name: str) -> Change:
             return _at_key(parts[0], _change(kind.value, parts[1:], mask, name))
         case Map():
             return _in_map(_change(kind.value, parts, mask, name))
-        case _ if not parts and can_be_masked(kind, hashed=_salt(mask) is not None):
+        case _ if not parts and can_be_masked(kind, hashed=mask.salt is not None):
             return _leaf(kind, mask)
     raise Terminal(
         f"hygiene masks the column {name}, which the schema does not have as a text",
@@ -97,21 +96,11 @@ def _at_key(key: str, inner: Change) -> Change:
 
 
 def _leaf(kind: Type, mask: Mask) -> Change:
-    salt = _salt(mask)
-    if salt is not None:
-        return _bytes_hash(salt) if kind is Primitive.BYTES else _text_hash(salt)
-    if isinstance(mask, MaskWith) and mask.keep_first is not None:
+    if mask.salt is not None:
+        return _bytes_hash(mask.salt) if kind is Primitive.BYTES else _text_hash(mask.salt)
+    if mask.keep_first is not None:
         return _beginning(mask.keep_first)
     return lambda _value: REDACTED
-
-
-def _salt(mask: Mask) -> bytes | None:
-    """Return what goes before a hashed value, None where a mask hashes nothing."""
-    if mask == "sha256":
-        return b""
-    if isinstance(mask, MaskWith) and mask.sha256 is not None:
-        return mask.sha256.salt.reveal().encode()
-    return None
 
 
 def _text_hash(salt: bytes) -> Change:

@@ -1,4 +1,4 @@
-"""The hygiene rules of a stream over decoded rows: which one a row breaks, and why."""
+"""The hygiene rules of a stream: they find the first rule that a decoded row breaks."""
 
 from __future__ import annotations
 
@@ -6,28 +6,38 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import Terminal
-from headrace.records.bounds import parse_bound, shows_as_written, wanted_bound
 from headrace.records.codegen import function
-from headrace.records.paths import Column, find_column
+from headrace.records.hygiene.bounds import parse_bound, shows_as_written, wanted_bound
+from headrace.records.rows import attribute
+from headrace.schema.model import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headrace.config.hygiene import BadRecordKind, Hygiene, OnBadRecord
-    from headrace.records.rows import Row
-    from headrace.schema.model import Record
+    from headrace.records.hygiene.settings import HygieneRules, OnBadRecord
+    from headrace.records.rows import BadRecordKind, Row
+    from headrace.schema.model import Field, Type
 
 _ARGUMENTS = ("row", "timestamp_ms", "now_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A rule that a record breaks, and what the stream wants to become of that record."""
+    """A rule that a record breaks, and what the stream does with that record."""
 
     kind: BadRecordKind
     column: str | None
     reason: str
     action: OnBadRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a schema: its name as the schema spells it, and the attributes to its value."""
+
+    name: str
+    attributes: tuple[str, ...]
+    field: Field
 
 
 # The record, its Kafka timestamp and the clock, to the rule that it breaks.
@@ -49,13 +59,9 @@ class Rule:
         return first_broken([self])
 
 
-def rules(hygiene: Hygiene, schema: Record) -> tuple[Rule, ...]:
+def rules(hygiene: HygieneRules, schema: Record) -> tuple[Rule, ...]:
     """Return the rules over decoded rows, in the order in which a record is checked."""
-    return (
-        *_required(hygiene, schema),
-        *_ranges(hygiene, schema),
-        *_future_skew(hygiene),
-    )
+    return (*_required(hygiene, schema), *_ranges(hygiene, schema), *_future_skew(hygiene))
 
 
 def first_broken(rules: Iterable[Rule]) -> Check:
@@ -68,30 +74,36 @@ def first_broken(rules: Iterable[Rule]) -> Check:
     return function("first_broken", _ARGUMENTS, [*lines, "return None"], names)
 
 
-def too_large(hygiene: Hygiene, size: int) -> Broken:
+def too_large(hygiene: HygieneRules, size: int) -> Broken:
     """Return what is wrong with a record of that many bytes, which is more than allowed."""
-    reason = f"key and value have {size} bytes, more than the {size_limit(hygiene)} allowed"
+    reason = f"key and value have {size} bytes, more than the {hygiene.max_size} allowed"
     return Broken("size", None, reason, hygiene.action("size"))
 
 
-def size_limit(hygiene: Hygiene) -> int | None:
-    """Return the most bytes of key and value, to be asked before a value is decoded."""
-    return None if hygiene.max_size is None else hygiene.max_size.limit
-
-
-def coerced_paths(hygiene: Hygiene, schema: Record) -> frozenset[str]:
+def coerced_paths(hygiene: HygieneRules, schema: Record) -> frozenset[str]:
     """Return the columns whose other forms are converted, as the schema spells them."""
     return frozenset(column_of(schema, name).name for name in hygiene.coerce)
-
-
-def refuses_unknown(hygiene: Hygiene) -> bool:
-    """Whether a field that the schema does not have makes a record a bad one."""
-    return hygiene.unknown_fields is not None and hygiene.unknown_fields.policy == "refuse"
 
 
 def never_null(schema: Record) -> list[str]:
     """Return the columns that a row of nulls could not have."""
     return [field.name for field in schema.fields if not field.nullable]
+
+
+def find_column(schema: Record, name: str) -> Column | None:
+    """Return the column, looked up without case; None where it is nowhere, or within a list."""
+    names: list[str] = []
+    attributes: list[str] = []
+    here: Type = schema
+    field: Field | None = None
+    for part in name.split("."):
+        field = here.field(part) if isinstance(here, Record) else None
+        if field is None or not isinstance(here, Record):
+            return None
+        names.append(field.name)
+        attributes.append(attribute(here.fields.index(field)))
+        here = field.type
+    return None if field is None else Column(".".join(names), tuple(attributes), field)
 
 
 def column_of(schema: Record, name: str) -> Column:
@@ -105,9 +117,9 @@ def column_of(schema: Record, name: str) -> Column:
     return column
 
 
-def _required(hygiene: Hygiene, schema: Record) -> Iterator[Rule]:
+def _required(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
     action = hygiene.action("required")
-    for number, name in enumerate(hygiene.required_columns):
+    for number, name in enumerate(hygiene.required):
         column = column_of(schema, name)
         broken = Broken("required", name, f"{column.name} is required and missing", action)
         answer = f"required{number}"
@@ -115,7 +127,7 @@ def _required(hygiene: Hygiene, schema: Record) -> Iterator[Rule]:
         yield Rule("required", name, condition, answer, {answer: broken})
 
 
-def _ranges(hygiene: Hygiene, schema: Record) -> Iterator[Rule]:
+def _ranges(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
     for number, (name, limits) in enumerate(hygiene.ranges.items()):
         column = column_of(schema, name)
         names: dict[str, object] = {}
@@ -147,7 +159,7 @@ def _bound(column: Column, text: str) -> object:
 
 
 def _out_of_range(
-    name: str, column: Column, hygiene: Hygiene, least: object
+    name: str, column: Column, hygiene: HygieneRules, least: object
 ) -> Callable[[object], Broken]:
     action = hygiene.action("range", name)
     shows = shows_as_written(column.field.type)
@@ -155,7 +167,7 @@ def _out_of_range(
     def broken(value: object) -> Broken:
         is_below = least is not None and value < least  # type: ignore[operator]  # both are of the column's type
         bound = "below the least" if is_below else "above the greatest"
-        if value != value:  # noqa: PLR0124 - so NaN is told
+        if value != value:  # noqa: PLR0124 - so NaN is named
             bound = "not between the least and the greatest"
         said = f"{column.name} is {value}, " if shows else f"{column.name} is "
         return Broken("range", name, f"{said}{bound} value allowed", action)
@@ -163,7 +175,7 @@ def _out_of_range(
     return broken
 
 
-def _future_skew(hygiene: Hygiene) -> Iterator[Rule]:
+def _future_skew(hygiene: HygieneRules) -> Iterator[Rule]:
     if hygiene.future_skew is None:
         return
     limit_s = hygiene.future_skew.total_seconds()
@@ -174,7 +186,7 @@ def _future_skew(hygiene: Hygiene) -> Iterator[Rule]:
 
 
 def _steps(attributes: Sequence[str]) -> Iterator[str]:
-    """Give an expression per step to a column; each keeps what it finds as `value`."""
+    """Give an expression per step to a column; each keeps its result as `value`."""
     holder = "row"
     for name in attributes:
         yield f"(value := {holder}.{name})"

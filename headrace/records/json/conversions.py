@@ -1,6 +1,6 @@
-"""Values that JSON may hold in more than one form: decimals, and columns that are converted.
+"""Values that JSON may hold in several forms: decimals, and columns that are converted.
 
-Read from the digits as they were written: a number that had been a float has lost some already.
+They are read from the digits as written, for a float has already lost some of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from headrace.schema.model import Decimal, Primitive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.records.rows import Value
+    from headrace.records.rows import FieldValue
     from headrace.schema.model import Type
 
-    Read: TypeAlias = Callable[[Value], Value]
+    Read: TypeAlias = Callable[[FieldValue], FieldValue]
 
 NOT_FINITE: Final = {
     "NaN": math.nan,
@@ -56,7 +56,7 @@ class Form(metaclass=_Anything):
     read: Read
 
 
-def read_form(form: type[Form], value: Value) -> Value:
+def read_form(form: type[Form], value: FieldValue) -> FieldValue:
     """Return the value of a form; ValueError or TypeError says why not, and msgspec adds where."""
     return form.read(value)
 
@@ -81,7 +81,7 @@ def _decimal(kind: Decimal) -> Read:
     traps = [decimal.Inexact, decimal.InvalidOperation]
     context = decimal.Context(prec=kind.precision, traps=traps)
 
-    def read(value: Value) -> decimal.Decimal:
+    def read(value: FieldValue) -> decimal.Decimal:
         digits = _digits(value, "decimal")
         try:
             return decimal.Decimal(digits).quantize(step, context=context) or zero
@@ -108,7 +108,7 @@ def _conversion(kind: Primitive) -> Read | None:
             return None
 
 
-def _digits(value: Value, wanted: str) -> str:
+def _digits(value: FieldValue, wanted: str) -> str:
     """Return the text of a number that came as one, or as a text of it."""
     kind = value.__class__
     if kind is Number or kind is int:
@@ -124,7 +124,7 @@ def _digits(value: Value, wanted: str) -> str:
 def _whole(kind: Primitive) -> Read:
     beyond = _WHOLE[kind]
 
-    def read(value: Value) -> int:
+    def read(value: FieldValue) -> int:
         digits = _digits(value, kind.value)
         try:
             number = decimal.Decimal(digits)
@@ -141,7 +141,7 @@ def _whole(kind: Primitive) -> Read:
     return read
 
 
-def _to_double(value: Value) -> float:
+def _to_double(value: FieldValue) -> float:
     if value.__class__ is str and value in NOT_FINITE:
         return NOT_FINITE[value]
     digits = _digits(value, "double")
@@ -151,7 +151,7 @@ def _to_double(value: Value) -> float:
     return number
 
 
-def _to_float(value: Value) -> float:
+def _to_float(value: FieldValue) -> float:
     number = _to_double(value)
     try:
         return single(number)
@@ -159,7 +159,7 @@ def _to_float(value: Value) -> float:
         raise ValueError(f"no float: {number}") from None
 
 
-def _to_boolean(value: Value) -> bool:
+def _to_boolean(value: FieldValue) -> bool:
     if isinstance(value, bool):
         return value
     if not isinstance(value, int | str):
@@ -170,7 +170,7 @@ def _to_boolean(value: Value) -> bool:
     return found
 
 
-def _to_text(value: Value) -> str:
+def _to_text(value: FieldValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, int | str):
@@ -178,5 +178,5 @@ def _to_text(value: Value) -> str:
     return str(value)
 
 
-def _other(value: Value, wanted: str) -> str:
+def _other(value: FieldValue, wanted: str) -> str:
     return f"expected {wanted}, got {_KINDS[type(value)]}"

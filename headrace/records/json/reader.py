@@ -1,27 +1,27 @@
-"""JSON to rows: every field of the schema's type, or a reason why not."""
+"""JSON to rows: each field has the type of the schema, or the record is bad and says why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
 from headrace.records.codegen import function
-from headrace.records.json_forms import Number, read_form
-from headrace.records.json_values import fixes
-from headrace.records.json_wire import wire_class
+from headrace.records.json.conversions import Number, read_form
+from headrace.records.json.values import fixes
+from headrace.records.json.wire import wire_class
 from headrace.records.rows import BadRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from headrace.records.rows import Headers, Row
+    from headrace.records.rows import Row
     from headrace.schema.model import Record
 
 _AT: Final = " - at `$"
 _MISSING: Final = "Object missing required field `"
 _UNKNOWN: Final = "Object contains unknown field `"
-# What reading may raise; `explained` tells it.
+# What reading may raise; `explained` puts it into words.
 UNREADABLE: Final = (BadRecord, UnicodeDecodeError, msgspec.DecodeError, RecursionError)
 
 _CHECKED = (
@@ -33,8 +33,6 @@ _CHECKED = (
 
 class JsonReader:
     """Reads the JSON objects of a schema."""
-
-    needs_headers: ClassVar[bool] = False
 
     def __init__(
         self, schema: Record, coerced: Collection[str] = (), *, refuses_unknown: bool = False
@@ -52,7 +50,7 @@ class JsonReader:
             "read_json", ["value"], [*self.lines, "return row"], self.names
         )
 
-    def __call__(self, value: bytes | None, _headers: Headers | None = None) -> Row:
+    def __call__(self, value: bytes | None) -> Row:
         """Return the record of a value; BadRecord says what is wrong with it."""
         try:
             return self._read(value)
@@ -91,7 +89,7 @@ def _misfit(said: str) -> BadRecord:
     if text.startswith(_MISSING):
         return BadRecord(f"{inside}{name.removeprefix(_MISSING)} is missing")
     if text.startswith(_UNKNOWN):
-        unknown = f"{inside}{name.removeprefix(_UNKNOWN)} is no field of the schema"
+        unknown = f"{inside}{name.removeprefix(_UNKNOWN)} is not a field of the schema"
         return BadRecord(unknown, "unknown_fields")
     return BadRecord(f"{path}: {_lowered(text)}" if path else _lowered(text))
 

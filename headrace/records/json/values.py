@@ -1,4 +1,4 @@
-"""From what JSON holds to a value of the schema, for the types where that is not the same."""
+"""Values of JSON to values of the schema, for the types where they differ."""
 
 from __future__ import annotations
 
@@ -9,26 +9,19 @@ from msgspec import UNSET
 from headrace.floats import single
 from headrace.records.codegen import function
 from headrace.records.defaults import default_of
-from headrace.records.json_forms import NOT_FINITE
-from headrace.records.json_wire import may_be_absent, may_be_unset, old_names
-from headrace.records.rows import BadRecord, Row, Value, attribute
-from headrace.records.times import (
-    date_of,
-    in_our_years,
-    instant_of,
-    plain_instant,
-    time_of_day_of,
-    wall_clock_of,
-)
+from headrace.records.json.conversions import NOT_FINITE
+from headrace.records.json.wire import may_be_absent, may_be_unset, old_names
+from headrace.records.rows import BadRecord, FieldValue, Row, attribute
+from headrace.records.times import date_of, instant_of, plain_instant, time_of_day_of, wall_clock_of
+from headrace.schema.defaults import LIMITS
 from headrace.schema.model import Array, Fixed, Map, Primitive, Record
-from headrace.times import FIRST_DAY, LAST_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.schema.model import Field, Type
 
-Convert: TypeAlias = "Callable[[Value], Value]"
+Convert: TypeAlias = "Callable[[FieldValue], FieldValue]"
 _INSTANTS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS)
 
 
@@ -81,10 +74,12 @@ def _converter(kind: Type) -> Convert | None:
             return None
 
 
-def _in_field(attribute_name: str, field: Field, convert: Convert) -> Callable[[Row, Value], None]:
-    """Return what converts one field in place; what is wrong is told with the field's name."""
+def _in_field(
+    attribute_name: str, field: Field, convert: Convert
+) -> Callable[[Row, FieldValue], None]:
+    """Return what converts one field in place; an error begins with the field's name."""
 
-    def fix(row: Row, value: Value) -> None:
+    def fix(row: Row, value: FieldValue) -> None:
         try:
             setattr(row, attribute_name, convert(value))
         except BadRecord as problem:
@@ -124,13 +119,13 @@ def _dict_converter(inner: Convert) -> Convert:
 def _fixed_converter(size: int) -> Convert:
     def convert(value: bytes) -> bytes:
         if len(value) != size:
-            raise BadRecord(f"{len(value)} bytes where {size} belong")
+            raise BadRecord(f"{len(value)} bytes instead of {size}")
         return value
 
     return convert
 
 
-def _float(value: Value) -> float:
+def _float(value: FieldValue) -> float:
     number = _double(value)
     try:
         return single(number)
@@ -138,7 +133,7 @@ def _float(value: Value) -> float:
         raise BadRecord(f"no float: {number}") from None
 
 
-def _double(value: Value) -> float:
+def _double(value: FieldValue) -> float:
     if value.__class__ is float:
         return float(value)
     if value in NOT_FINITE:
@@ -146,37 +141,27 @@ def _double(value: Value) -> float:
     raise BadRecord(f"no number: {value[:40]}")
 
 
-def _instant(units_us: int) -> Convert:
-    return lambda value: instant_of(value) if value.__class__ is str else _number(value, units_us)
+def _point(kind: Primitive, of_text: Callable[[str], int], units_us: int = 1) -> Convert:
+    """Return what reads a point in time from its text, or from its number of units."""
+    least, most = LIMITS[kind]
+
+    def convert(value: FieldValue) -> int:
+        if value.__class__ is str:
+            return of_text(value)
+        held: int = value * units_us
+        if not least <= held <= most:
+            raise BadRecord(f"beyond the years 0001 to 9999: {value}")
+        return held
+
+    return convert
 
 
-def _wall_clock(units_us: int) -> Convert:
-    return lambda value: (
-        wall_clock_of(value) if value.__class__ is str else _number(value, units_us)
-    )
+def _time_of_day(kind: Primitive, units_us: int) -> Convert:
+    most = LIMITS[kind][1]
 
-
-def _number(value: int, units_us: int) -> int:
-    micros = value * units_us
-    if not in_our_years(micros):
-        raise BadRecord(f"beyond the years 0001 to 9999: {value}")
-    return micros
-
-
-def _date(value: Value) -> int:
-    if value.__class__ is str:
-        return date_of(value)
-    if not FIRST_DAY <= value <= LAST_DAY:
-        raise BadRecord(f"beyond the years 0001 to 9999: {value}")
-    return int(value)
-
-
-def _time(units_us: int) -> Convert:
-    day = 86_400_000_000 // units_us
-
-    def convert(value: Value) -> int:
+    def convert(value: FieldValue) -> int:
         units = time_of_day_of(value) // units_us if value.__class__ is str else int(value)
-        if not 0 <= units < day:
+        if not 0 <= units <= most:
             raise BadRecord(f"no time of day: {value}")
         return units
 
@@ -186,11 +171,13 @@ def _time(units_us: int) -> Convert:
 _PRIMITIVE: Final[dict[Primitive, Convert]] = {
     Primitive.FLOAT: _float,
     Primitive.DOUBLE: _double,
-    Primitive.DATE: _date,
-    Primitive.TIME_MILLIS: _time(1_000),
-    Primitive.TIME_MICROS: _time(1),
-    Primitive.TIMESTAMP_MILLIS: _instant(1_000),
-    Primitive.TIMESTAMP_MICROS: _instant(1),
-    Primitive.LOCAL_TIMESTAMP_MILLIS: _wall_clock(1_000),
-    Primitive.LOCAL_TIMESTAMP_MICROS: _wall_clock(1),
+    Primitive.DATE: _point(Primitive.DATE, date_of),
+    Primitive.TIME_MILLIS: _time_of_day(Primitive.TIME_MILLIS, 1_000),
+    Primitive.TIME_MICROS: _time_of_day(Primitive.TIME_MICROS, 1),
+    Primitive.TIMESTAMP_MILLIS: _point(Primitive.TIMESTAMP_MILLIS, instant_of, 1_000),
+    Primitive.TIMESTAMP_MICROS: _point(Primitive.TIMESTAMP_MICROS, instant_of),
+    Primitive.LOCAL_TIMESTAMP_MILLIS: _point(
+        Primitive.LOCAL_TIMESTAMP_MILLIS, wall_clock_of, 1_000
+    ),
+    Primitive.LOCAL_TIMESTAMP_MICROS: _point(Primitive.LOCAL_TIMESTAMP_MICROS, wall_clock_of),
 }

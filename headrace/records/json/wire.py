@@ -1,4 +1,4 @@
-"""What a schema's values are in JSON, as types that msgspec checks while it decodes."""
+"""The types of JSON that belong to a schema; msgspec checks them while it decodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from headrace.records.json_forms import form_of
+from headrace.records.json.conversions import form_of
 from headrace.records.rows import attribute
 from headrace.schema.model import Array, Enumeration, Fixed, Map, Primitive, Record
 
@@ -66,12 +66,7 @@ def wire_class(
             fields.append((old, wire, msgspec.UNSET))
             names[old] = name
     return msgspec.defstruct(
-        "Row",
-        fields,
-        rename=names,
-        kw_only=True,
-        gc=False,
-        forbid_unknown_fields=refuses_unknown,
+        "Row", fields, rename=names, kw_only=True, gc=False, forbid_unknown_fields=refuses_unknown
     )
 
 
@@ -104,7 +99,7 @@ def may_be_absent(field: Field) -> bool:
 
 
 def may_be_unset(field: Field, olds: Collection[str] | None) -> bool:
-    """Whether a field that is not there is another thing than null."""
+    """Whether a field that is absent differs from one that is null."""
     return bool(olds) or field.default not in {None, "null"}
 
 

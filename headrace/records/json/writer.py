@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from headrace.floats import json_number, shortest
-from headrace.records.rows import Row, Value, attribute, row_class
+from headrace.records.rows import FieldValue, Row, attribute, row_class
 from headrace.records.times import date_text, instant_text, wall_clock_text
 from headrace.schema.model import Array, Map, Primitive, Record
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.schema.model import Type
 
-    Write: TypeAlias = Callable[[Value], Value]
+    Write: TypeAlias = Callable[[FieldValue], FieldValue]
 
 
 class JsonWriter:
@@ -79,11 +79,11 @@ def _object_writer(record: Record) -> Write:
     }
 
 
-def _each(values: dict[str, Value], write: Write) -> dict[str, Value]:
+def _each(values: dict[str, FieldValue], write: Write) -> dict[str, FieldValue]:
     return {name: _written(one, write) for name, one in values.items()}
 
 
-def _written(value: Value, write: Write | None) -> Value:
+def _written(value: FieldValue, write: Write | None) -> FieldValue:
     return value if write is None or value is None else write(value)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.config.load import load_lake_table
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
 from lake_writer.maintenance import Maintenance
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -36,10 +36,10 @@ def copy_example(example: str, database: str, workspace: Workspace, name: str) -
     return root
 
 
-def record_of(envelope: dict[str, Any]) -> Record:
+def record_of(envelope: dict[str, Any]) -> KafkaRecord:
     """Return the record that a line of `headrace produce --envelope` is."""
     headers = [(name, value.encode()) for name, value in envelope.get("headers", {}).items()]
-    return Record(
+    return KafkaRecord(
         json.dumps(envelope["value"]).encode(),
         envelope["key"].encode(),
         headers,

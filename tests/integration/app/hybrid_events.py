@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ START_MS = 1_772_323_200_000
 PARTITIONS = 2
 
 
-def records(numbers: Iterable[int], every_ms: int = 1_000) -> Iterator[Record]:
+def records(numbers: Iterable[int], every_ms: int = 1_000) -> Iterator[KafkaRecord]:
     """Yield those events, `every_ms` apart."""
     for n in numbers:
         at_ms = START_MS + n * every_ms
-        yield Record(
+        yield KafkaRecord(
             json.dumps({"id": n, "kind": "a", "at": at_ms}).encode(),
             timestamp_ms=at_ms,
             partition=n % PARTITIONS,

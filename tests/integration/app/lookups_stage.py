@@ -11,12 +11,12 @@ import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import smallest_threshold, tables_of
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.request import ReplayRequest, new_run_id
 from headrace.config.load import load_app
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
 from tests.integration.live import until_drained
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
+    from backfill.run.certificate import Certificate
     from headrace.config.load import LoadedApp
     from tests.integration.pipelines import Pipelines
 
@@ -84,7 +84,7 @@ class Stage:
         self.pipelines.send(
             self.name,
             [
-                Record(
+                KafkaRecord(
                     json.dumps({"id": number, "kind": "play", "at": at}).encode(), timestamp_ms=at
                 )
                 for number, at in at_ms.items()
@@ -136,7 +136,7 @@ class Stage:
 
     def replay(self, app: LoadedApp) -> tuple[dict[int, Any], Certificate]:
         """Replay all that is landed; returns what came out of it alone."""
-        request = Request(
+        request = ReplayRequest(
             tuple(tables_of(app).values()),
             PERIOD,
             (),

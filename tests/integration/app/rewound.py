@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.config.load import load_app
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
-from stream_app.rewind.rewinding import Rewind, Wish, can_go_back_to, rewind, state_of_app
+from stream_app.rewind.rewinding import Rewind, RewindOptions, can_go_back_to, rewind, state_of_app
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ class Job:
                 self.sent.append(event)
         events = self.sent[-6 * len(minutes) :]
         records = [
-            Record(
+            KafkaRecord(
                 json.dumps(event).encode(),
                 timestamp_ms=event["at"],
                 partition=event["id"] % PARTITIONS,
@@ -102,7 +102,7 @@ class Job:
 
     def rewind(self, to: object, **wish: bool) -> Rewind | None:
         workspace = self.pipelines.workspace
-        return rewind(self.app(), workspace, Wish(str(to), **wish), lambda _: None)
+        return rewind(self.app(), workspace, RewindOptions(str(to), **wish), lambda _: None)
 
     @property
     def state(self) -> Path:

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import smallest_threshold, tables_of
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.request import ReplayRequest, new_run_id
 from headrace.config.load import load_app
 from headrace.contract import QUARANTINE_EXCEPTION_MESSAGE
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
-from stream_app.live import Ran, live_sources, run_live
+from stream_app.live import LiveRun, live_sources, run_live
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
+    from backfill.run.certificate import Certificate
     from headrace.config.load import LoadedApp
     from tests.integration.pipelines import Pipelines
 
@@ -36,14 +36,14 @@ SELECT window.start AS minute, count(*) AS events FROM events GROUP BY window(at
 """
 
 
-def at(minute: float, number: int) -> Record:
+def at(minute: float, number: int) -> KafkaRecord:
     """Return an event that arrives when it happens."""
     at_ms = round(START_MS + minute * MINUTE_MS)
     value = json.dumps({"id": number, "kind": "a", "at": at_ms})
-    return Record(value.encode(), timestamp_ms=at_ms)
+    return KafkaRecord(value.encode(), timestamp_ms=at_ms)
 
 
-FAR = Record(
+FAR = KafkaRecord(
     json.dumps({"id": -1, "kind": "far", "at": FAR_MS}).encode(),
     timestamp_ms=START_MS + 5 * MINUTE_MS,
 )
@@ -95,14 +95,14 @@ class Bounded:
         )
         return load_app(path, self.pipelines.workspace)
 
-    def run(self, app: LoadedApp) -> Ran:
+    def run(self, app: LoadedApp) -> LiveRun:
         workspace = self.pipelines.workspace
         return run_live(app, workspace, self.spark, live_sources(app, {}), Drain(), once=True)
 
     def replay(self, app: LoadedApp) -> Certificate:
         threshold_us = round(smallest_threshold(app).total_seconds() * 1_000_000)
         period = parse_period("2020-01-01", "2100-01-01")
-        request = Request(tuple(tables_of(app).values()), period, (), "bounded", threshold_us)
+        request = ReplayRequest(tuple(tables_of(app).values()), period, (), "bounded", threshold_us)
         run = AppRun(app, self.pipelines.workspace, new_run_id())
         return replay_app(run, request, self.spark, Drain())
 
@@ -131,7 +131,7 @@ def test_it_makes_others_late_unless_there_is_a_bound_live_and_replayed(bounded:
     # The watermark went to 2099: what came after it is lost.
     assert sum(bounded.result(free).values()) <= len(BEFORE)
     assert bounded.result(kept) == WHOLE
-    assert ran.turned_away == {"ahead": 1}
+    assert ran.rejected == {"ahead": 1}
     (far,) = bounded.pipelines.seen(f"{bounded.topic}.quarantine", "fronting")
     assert far.value == FAR.value
     assert b"at is too far ahead" in (far.header(QUARANTINE_EXCEPTION_MESSAGE) or b"")
@@ -153,4 +153,4 @@ def test_a_record_too_far_ahead_can_stay_with_its_time_clamped(bounded: Bounded)
     ran = bounded.run(clamping)
     # The far one arrived at minute 5, and may be 10 minutes ahead.
     assert bounded.result(clamping) - WHOLE == {15: 1}
-    assert ran.turned_away == {"ahead": 1}
+    assert ran.rejected == {"ahead": 1}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import smallest_threshold, tables_of
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id, state_of
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.request import ReplayRequest, new_run_id, state_of
 from backfill.streams import Replay
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.certificate import Certificate
+    from backfill.run.certificate import Certificate
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 MINUTE_MS = 60_000
 START_MS = 1_772_323_200_000
@@ -114,7 +114,7 @@ class Stage:
         return run_live(app, self.workspace, self.spark, live, Drain(), once=True).rows
 
     def replay(self, app: LoadedApp) -> Certificate:
-        request = Request(
+        request = ReplayRequest(
             tuple(tables_of(app).values()),
             parse_period("2020-01-01", "2100-01-01"),
             (),
@@ -194,7 +194,7 @@ def test_a_bad_record_goes_to_the_quarantine_and_ends_nothing(stage: Stage) -> N
     stage.pipelines.send(stage.name, [b"not json"])
     app = stage.app({"sql": "SELECT id, kind, at FROM events"})
     ran = run_live(app, stage.workspace, stage.spark, live_sources(app, {}), Drain(), once=True)
-    assert (ran.rows, ran.turned_away) == (len(stage.made), {"quarantined": 1})
+    assert (ran.rows, ran.rejected) == (len(stage.made), {"quarantined": 1})
     (bad,) = stage.pipelines.seen(f"{stage.name}.quarantine", "fronting")
     assert bad.value == b"not json"
     assert stage.run_live(app) == 0
@@ -217,7 +217,7 @@ def test_the_group_knows_of_the_last_batch(stage: Stage) -> None:
 def test_a_bad_record_ends_the_run_where_that_is_asked_for(stage: Stage) -> None:
     stage.pipelines.send(stage.name, [b"not json"])
     app = stage.app({"sql": "SELECT id FROM events"}, hygiene={"on_bad_record": "fail"})
-    with pytest.raises(Terminal, match=rf"stops at a bad record: {stage.name}-0 @ 401: "):
+    with pytest.raises(Terminal, match=rf"stops at a rejected record: {stage.name}-0 @ 401: "):
         stage.run_live(app)
 
 
@@ -225,7 +225,7 @@ def test_a_table_is_not_read_live_and_a_topic_alone_cannot_be_replayed(stage: St
     app = stage.app({"sql": BY_MINUTE})
     with pytest.raises(UsageError, match="is set to the table"):
         live_sources(app, {"events": "past"})
-    with pytest.raises(UsageError, match="no candidate of events"):
+    with pytest.raises(UsageError, match="not a candidate of events"):
         live_sources(app, {"events": "nobody"})
     with pytest.raises(UsageError, match="no dynamic source"):
         live_sources(app, {"live": "past"})
@@ -254,7 +254,7 @@ def test_a_program_of_its_own_opens_the_same_sources(stage: Stage) -> None:
         query.stop()
         counts.append(Counter(row["id"] for row in stage.spark.table(name).collect()))
     assert counts == [dict.fromkeys(range(len(stage.made)), 1)] * 2
-    with pytest.raises(UsageError, match="which is read over a period"):
+    with pytest.raises(UsageError, match="and a table is read over a period"):
         open_source(stage.spark, app.path, select="past")
     with pytest.raises(UsageError, match="it has no source event"):
         open_source(stage.spark, app.path, "event")
@@ -267,7 +267,7 @@ def test_sources_that_are_opened_for_one_run_are_aligned(stage: Stage) -> None:
     narrow = {"max_misalignment_threshold": "1min"}
     sources = {"events": past, "more": {**past, **narrow, "table": f"{stage.name}_more"}}
     path = stage.app({"sql": BY_MINUTE}, sources=sources).path
-    with pytest.raises(UsageError, match=f"{stage.name} reads more beside events"):
+    with pytest.raises(UsageError, match=f"{stage.name} also reads more, besides events"):
         open_source(stage.spark, path, "events", period=period)
     run_id = f"run-{stage.name}"
     for name in ("events", "more"):
@@ -279,7 +279,7 @@ def test_sources_that_are_opened_for_one_run_are_aligned(stage: Stage) -> None:
     for one in plan.sources:
         refs = load_table(stage.workspace, one.name).metadata.refs
         assert refs[f"headrace-replay-{run_id}"].snapshot_id == one.snapshot_id
-    with pytest.raises(UsageError, match=f"run {run_id} was begun over"):
+    with pytest.raises(UsageError, match=f"run {run_id} was started over"):
         open_source(stage.spark, path, "more", period=("2020-01-01", "2099-01-01"), run_id=run_id)
     Replay.by(stage.workspace, plan).release(run_id)
     assert set(load_table(stage.workspace, table).metadata.refs) == {"main"}
@@ -315,3 +315,43 @@ def test_a_query_calls_functions_of_a_module_beside_it(stage: Stage) -> None:
     assert len(rows) == len(stage.made)
     assert all(row["twice"] == 2 * row["id"] for row in rows)
     assert {row["kind"] for row in rows} == {"A!", "B!", "C!", "CLOSER!"}
+
+
+STATE = """
+import pandas as pd
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.state import GroupStateTimeout
+
+
+def count(key, frames, state):
+    if state.hasTimedOut:
+        (events,) = state.get
+        state.remove()
+        yield pd.DataFrame({"minute": [key[0]], "kind": [key[1]], "events": [events]})
+        return
+    before = state.get[0] if state.exists else 0
+    state.update((before + sum(map(len, frames)),))
+    state.setTimeoutTimestamp(pd.Timestamp(key[0]).value // 1_000_000 + 60_000)
+
+
+def build(sources):
+    events = sources["events"].withColumn("minute", F.date_trunc("minute", "at"))
+    return events.groupBy("minute", "kind").applyInPandasWithState(
+        count,
+        "minute timestamp, kind string, events long",
+        "events long",
+        "append",
+        GroupStateTimeout.EventTimeTimeout,
+    )
+"""
+
+
+def test_state_that_pandas_keeps_is_the_same_live_and_over_the_past(stage: Stage) -> None:
+    module = f"state_{stage.name}"
+    (stage.workspace.root / f"{module}.py").write_text(STATE)
+    app = stage.app({"python": f"{module}:build"})
+    stage.run_live(app)
+    wanted = expected(stage.made)
+    assert stage.results() == wanted
+    assert stage.replay(app).dropped_late == 0
+    assert stage.results() == Counter({row: 2 * count for row, count in wanted.items()})

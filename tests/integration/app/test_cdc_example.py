@@ -13,32 +13,32 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import smallest_threshold, tables_of
-from backfill.period import parse_period
-from backfill.request import Request
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.request import ReplayRequest
 from examples.cdc.generate import Wanted, accounts_after, generate
 from headrace.config.load import load_app
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
 from tests.integration.app.copied import compact, copy_example, record_of
 from tests.integration.pipelines import Pipelines
+from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
-    from backfill.plan import Order
+    from backfill.plan.plan import Order
+    from backfill.run.certificate import Certificate
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 MICROSECONDS_PER_S = 1_000_000
 PARTITIONS = 3
 SHUFFLE = "spark.sql.shuffle.partitions"
 ALL_TIMES = ("2026-02-01", "2026-04-01")
-LIMIT_S = 300
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Billing:
 
     def again(self, run_id: str, order: Order = "strict") -> Certificate:
         app = self.app
-        request = Request(
+        request = ReplayRequest(
             tuple(tables_of(app).values()),
             parse_period(*ALL_TIMES),
             (),
@@ -96,7 +96,7 @@ class Billing:
                 cwd=self.workspace.root,
                 capture_output=True,
                 text=True,
-                timeout=LIMIT_S,
+                timeout=LONG_LIMIT_S,
                 check=False,
             )
         finally:

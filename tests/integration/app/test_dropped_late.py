@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import smallest_threshold, tables_of
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.request import ReplayRequest, new_run_id
 from headrace.application.late_rows import DroppedLate
 from headrace.config.load import load_app
 from headrace.contract import with_metadata
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
+    from backfill.run.certificate import Certificate
     from headrace.config.load import LoadedApp
     from tests.integration.pipelines import Pipelines
 
@@ -89,7 +89,7 @@ class Table:
     def replay(self, app: LoadedApp) -> Certificate:
         threshold = smallest_threshold(app) // timedelta(microseconds=1)
         period = parse_period("2026-03-01", "2026-03-02")
-        request = Request(tuple(tables_of(app).values()), period, (), "bounded", threshold)
+        request = ReplayRequest(tuple(tables_of(app).values()), period, (), "bounded", threshold)
         run = AppRun(app, self.pipelines.workspace, new_run_id())
         return replay_app(run, request, self.spark, Drain())
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from headrace.embedded.process import wait_until
+from headrace.queries.streaming import finish
 from headrace.signals import Drain
-from headrace.streaming import finish
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-LIMIT_S = 60
 IDLE = "spark.sql.streaming.noDataProgressEventInterval"
 
 

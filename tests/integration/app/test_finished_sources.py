@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill import app_replay
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import tables_of
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id
+from backfill.apps.replay import AppReplay, AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import tables_of
+from backfill.run.request import ReplayRequest, new_run_id
 from headrace.config.load import load_app
 from headrace.signals import Drain
 from headrace.times import parse_time_us
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
-    from headrace.config.workspace import Workspace
+    from backfill.run.certificate import Certificate
+    from headrace.config.workspace.workspace import Workspace
 
 MINUTE_US = 60_000_000
 DAY_US = parse_time_us("2026-03-01")
@@ -62,7 +61,7 @@ class Two:
         app = load_app(self._written(query, others), self.workspace)
         period = parse_period("2026-03-01", "2026-03-02")
         tables = tuple(tables_of(app).values())
-        request = Request(tables, period, (), "bounded", 4 * MINUTE_US)
+        request = ReplayRequest(tables, period, (), "bounded", 4 * MINUTE_US)
         run = AppRun(app, self.workspace, run_id or new_run_id())
         begun = (self.workspace.state_dir / "backfill" / run.run_id).exists()
         return replay_app(run, None if begun else request, self.spark, Drain())
@@ -126,7 +125,7 @@ def test_outer_joins_answer_also_after_a_crash_between_two_stages(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = []
-    started = app_replay._started  # noqa: SLF001 - to end before one of its stages
+    started = AppReplay.start
 
     def crash(*asked: object) -> object:
         begun.append(asked)
@@ -134,7 +133,7 @@ def test_outer_joins_answer_also_after_a_crash_between_two_stages(
             raise Crash
         return started(*asked)  # type: ignore[arg-type]  # as it was given
 
-    monkeypatch.setattr(app_replay, "_started", crash)
+    monkeypatch.setattr(AppReplay, "start", crash)
     run_id = new_run_id()
     with pytest.raises(Crash):
         two.replay(ALONE, 12, run_id)

@@ -14,9 +14,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from headrace.application.late_rows import DroppedLate, LateRows
 from headrace.application.sinks import start
-from headrace.config.app_sinks import JsonlSink
+from headrace.config.app.sinks import JsonlSink
+from headrace.queries.streaming import finish
 from headrace.signals import Drain
-from headrace.streaming import finish
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 START_US = 1_772_323_200_000_000
 MINUTE_US = 60_000_000

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.narrowing import query_of
+from backfill.apps.narrowing import query_of
 from headrace.contract import INGESTION_TS
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal, UsageError
 from headrace.testing import run_app
 from tests.integration.app.lookups_stage import Stage, categories
 from tests.integration.pipelines import Pipelines
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
-LIMIT_S = 120
 BUILD = """
 from pyspark.sql import functions as F
 
@@ -140,7 +140,7 @@ def test_a_users_own_test_gives_the_rows_of_a_lookup(stage: Stage) -> None:
     app = stage.app().path
     rows = run_app(stage.spark, app, {"plays": path}, lookups={"titles": titles})
     assert {row["id"]: row["category"] for row in rows} == {1: "comedy", 2: None}
-    with pytest.raises(UsageError, match="looks up titles, and there are rows for nothing"):
+    with pytest.raises(UsageError, match="looks up titles, but rows were given for nothing"):
         run_app(stage.spark, app, {"plays": path})
 
 

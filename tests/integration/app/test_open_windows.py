@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill import app_replay
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import smallest_threshold, tables_of
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id
+from backfill.apps import replay
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.request import ReplayRequest, new_run_id
 from headrace.config.load import load_app
 from headrace.errors import UsageError
 from headrace.signals import Drain
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
+    from backfill.run.certificate import Certificate
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 START_MS = 1_772_323_200_000
 MINUTE_MS = 60_000
@@ -90,7 +90,7 @@ class Stage:
     def replay(
         self, app: LoadedApp, *, close_windows: bool, run_id: str | None = None
     ) -> Certificate:
-        request = Request(
+        request = ReplayRequest(
             tuple(tables_of(app).values()),
             parse_period("2020-01-01", "2100-01-01"),
             (),
@@ -136,7 +136,7 @@ def test_what_waits_for_a_partner_comes_alone_after_a_crash_before_the_end(
 
     app, run_id = stage.app(ALONE), new_run_id()
     with monkeypatch.context() as patched:
-        patched.setattr(app_replay, "let_all_windows_end", crash)
+        patched.setattr(replay, "let_all_windows_end", crash)
         with pytest.raises(Crash):
             stage.replay(app, close_windows=True, run_id=run_id)
     assert stage.results() == []
@@ -158,7 +158,7 @@ def test_it_is_refused_where_nothing_closes(
 ) -> None:
     commands = Commands(workspace, capsys)
     app = stage.app("SELECT id FROM events", watermarks={})
-    with pytest.raises(UsageError, match="an application with watermarks"):
+    with pytest.raises(UsageError, match="close needs watermarks"):
         commands(
             *("replay", "-c", str(app.path), "--start-ts", "2020-01-01", "--end-ts", "2100-01-01"),
             *("--open-windows", "close"),

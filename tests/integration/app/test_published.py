@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import smallest_threshold, tables_of
-from backfill.period import Period, parse_period
-from backfill.request import Request, state_of
-from backfill.results.compare import Wish
-from backfill.results.publish import publish
-from backfill.results.published import published
+from backfill.apps.publish import publish, publish_run
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import Period, parse_period
+from backfill.results.compare import CompareOptions
 from backfill.results.sweep import Sweep, cheapest, forget_killed
-from headrace.checkpoint import watermark_us
+from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.request import ReplayRequest, state_of
 from headrace.config.load import load_app
 from headrace.errors import Terminal, Transient, UsageError
 from headrace.iceberg import replace
 from headrace.iceberg.catalog import load_table
+from headrace.queries.checkpoint import watermark_us
 from headrace.signals import Drain
 from tests.integration.backfill.lake_tables import Stored, make_table
 
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
-    from backfill.state import RunRecord
+    from backfill.run.certificate import Certificate
+    from backfill.run.state import RunRecord
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from tests.integration.pipelines import Pipelines
 
 PERIOD = parse_period("2026-03-01T00:10", "2026-03-01T00:20")
@@ -84,9 +83,9 @@ class Stage:
         )
         self.spark.sql(f"INSERT INTO {self.table} VALUES {rows}")
 
-    def request(self, app: LoadedApp, *, stage: bool) -> Request:
+    def request(self, app: LoadedApp, *, stage: bool) -> ReplayRequest:
         read = Period(PERIOD.start_us - 5 * MINUTE_US, PERIOD.end_us_exclusive + 5 * MINUTE_US)
-        return Request(
+        return ReplayRequest(
             tuple(tables_of(app).values()),
             read,
             (),
@@ -141,7 +140,7 @@ def test_a_staged_period_is_published_in_one_commit(stage: Stage) -> None:
     assert list(table.refs()) == ["main"]
     with pytest.raises(Terminal, match="is gone"):
         publish(stage.spark, stage.workspace, run_id, record)
-    with pytest.raises(UsageError, match="is through"):
+    with pytest.raises(UsageError, match="has finished"):
         replay_app(AppRun(app, stage.workspace, run_id), None, stage.spark, Drain())
     assert stage.numbers() == sorted({*INSIDE, *outside, 2025})
 
@@ -173,7 +172,7 @@ def test_a_staged_append_is_published_once(stage: Stage, monkeypatch: pytest.Mon
     spark = stage.spark
     with monkeypatch.context() as patched:
         # Killed after the commit, before the staging was removed.
-        patched.setattr("backfill.results.publish.drop", lambda *_: None)
+        patched.setattr("backfill.apps.publish.drop", lambda *_: None)
         publish(spark, stage.workspace, run_id, record)
     publish(spark, stage.workspace, run_id, record)
     assert stage.numbers() == sorted({*BAD, *INSIDE})
@@ -190,7 +189,7 @@ def test_publishing_goes_by_what_the_run_was_begun_with(
     assert changed.count(f"{stage.name}_new") == 1
     app.path.write_text(changed, encoding="utf-8")
     monkeypatch.setattr("headrace.spark.session", lambda *_: contextlib.nullcontext(stage.spark))
-    assert published(stage.workspace, run_id) == (stage.table, 10)
+    assert publish_run(stage.workspace, run_id) == (stage.table, 10)
     # Another mode would have taken what stood there, another table would have all of it.
     assert stage.numbers() == sorted({*BAD, *INSIDE})
     assert not stage.spark.catalog.tableExists(f"{stage.table}_new")
@@ -225,9 +224,9 @@ def test_what_the_live_run_has_not_emitted_yet_is_not_published(stage: Stage) ->
     run_id, record = staged_windows(stage, "start", close=True)
     # The last window begins five minutes before the period's end, and ends with it.
     live_is_at(stage, PERIOD.end_us_exclusive - 1000)
-    with pytest.raises(Transient, match="they would be there twice") as raised:
+    with pytest.raises(Transient, match="these rows are in the table twice") as raised:
         publish(stage.spark, stage.workspace, run_id, record)
-    assert f"backfill publish {run_id} once" in raised.value.advice
+    assert f"backfill publish {run_id} when" in raised.value.advice
     live_is_at(stage, PERIOD.end_us_exclusive)
     assert publish(stage.spark, stage.workspace, run_id, record) == 2
     assert len(stage.numbers()) == len(BAD) + 2
@@ -252,9 +251,11 @@ def test_a_run_is_gone_on_with_by_the_application_that_began_it(stage: Stage) ->
     text = app.path.read_text(encoding="utf-8")
     app.path.write_text(text.replace("SELECT id,", "SELECT id + 1 AS id,"), encoding="utf-8")
     changed = replace_field(run, app=load_app(app.path, stage.workspace))
-    with pytest.raises(UsageError, match="since then has changed: transform") as raised:
+    with pytest.raises(
+        UsageError, match=r"has changed since run .* was started: transform"
+    ) as raised:
         replay_app(changed, None, stage.spark, Drain())
-    assert "begin another run" in raised.value.advice
+    assert "start another run" in raised.value.advice
     # What makes no difference to a replay is no change.
     app.path.write_text(f"{text}\n# the same", encoding="utf-8")
     same = replace_field(run, app=load_app(app.path, stage.workspace))
@@ -271,7 +272,7 @@ def test_a_sweep_tries_each_threshold_and_leaves_nothing_behind(stage: Stage) ->
     stage.spark.sql(f"DELETE FROM {stage.table} WHERE true")
     stage.insert(*(GOOD - {15}), 1015)
     request = stage.request(app, stage=True)
-    wish = Wish(("id",), (), "at", PERIOD, examples=0)
+    wish = CompareOptions(("id",), (), "at", PERIOD, examples=0)
     one_app = Sweep(app, stage.workspace, request, stage.table, wish)
     found = [one_app.attempt(stage.spark, Drain(), minutes * MINUTE_US) for minutes in (2, 10)]
     tried = [one for one in found if one is not None]
@@ -296,7 +297,7 @@ def test_a_sweep_that_is_drained_or_fails_or_is_killed_leaves_nothing_behind(
 ) -> None:
     app = stage.app(mode="append")
     request = stage.request(app, stage=True)
-    wish = Wish(("id",), (), "at", PERIOD, examples=0)
+    wish = CompareOptions(("id",), (), "at", PERIOD, examples=0)
     one_app = Sweep(app, stage.workspace, request, stage.table, wish)
     with Drain() as asked:
         signal.raise_signal(signal.SIGTERM)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.pace import StepPace, parse_rate
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id, state_of
-from backfill.spark_source import StepReader
+from backfill.apps.replay import AppRun, replay_app
+from backfill.apps.spark_source import StepReader
+from backfill.plan.period import parse_period
+from backfill.run.pace import StepPace, parse_rate
+from backfill.run.request import ReplayRequest, new_run_id, state_of
 from headrace.config.load import load_app
 from headrace.signals import Drain
 from tests.integration.pipelines import Pipelines
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 ROWS = 20
 
@@ -58,7 +58,7 @@ def test_each_row_once_at_any_rate_and_one_table_waits_for_all(
         },
     )
     run_id = new_run_id()
-    request = Request(
+    request = ReplayRequest(
         (f"lake.tv.{name}_unread", f"lake.tv.{name}"),
         parse_period("2020-01-01", "2100-01-01"),
         (),

@@ -12,15 +12,16 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from headrace.application.table_sink import writer_of
-from headrace.checkpoint import query_id
 from headrace.errors import Terminal
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.landing.taking_out import take_out
-from headrace.locks import AlreadyHeld, hold
+from headrace.locks import AlreadyRunning, hold
+from headrace.queries.checkpoint import query_id
 from headrace.times import format_time_us
 from tests.end_to_end.commands import run
 from tests.integration.app.rewound import PARTITIONS, WRONG, Job
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from tests.integration.pipelines import Pipelines
 
-LIMIT_S = 30
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 STATES = "org.apache.spark.sql.execution.streaming.state"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -127,11 +127,11 @@ def test_what_is_not_there_any_more_is_told_and_nothing_changes(job: Callable[..
         counts.run()
     newest, *_, oldest = counts.batches()
     before = files(counts.state)
-    refused(counts, newest.number + 7, "there is no committed batch of")
-    refused(counts, "2020-01-01", rf"no batch is as old as 2020-01-01\n.* {re.escape(str(oldest))}")
+    refused(counts, newest.number + 7, "there is no committed batch")
+    refused(counts, "2020-01-01", rf"no batch had begun by 2020-01-01\n.* {re.escape(str(oldest))}")
     with (
         hold(counts.state / "lock", "", ""),
-        pytest.raises(AlreadyHeld, match=r"already runs \(pid"),
+        pytest.raises(AlreadyRunning, match=r"already runs \(pid"),
     ):
         counts.rewind(oldest.number)
     (counts.state / "checkpoint/state/0/1/2.delta").rename(counts.state / "2.delta")
@@ -140,7 +140,7 @@ def test_what_is_not_there_any_more_is_told_and_nothing_changes(job: Callable[..
     assert counts.batches()[0].obstacle is not None
     (counts.state / "2.delta").rename(counts.state / "checkpoint/state/0/1/2.delta")
     (counts.state / "checkpoint/offsets/0").rename(counts.state / "0")
-    refused(counts, 1, "batch 0, which it begins at, is gone from Spark's log")
+    refused(counts, 1, "batch 0, at whose end it begins, is gone from Spark's log")
     (counts.state / "0").rename(counts.state / "checkpoint/offsets/0")
     assert files(counts.state) == before
     delete_before(counts, 1, 9)
@@ -150,7 +150,7 @@ def test_what_is_not_there_any_more_is_told_and_nothing_changes(job: Callable[..
     counts.pipelines.make_topic(counts.name, PARTITIONS)
     counts.send(range(6, 20))
     for again in (lambda: counts.rewind(newest.number), counts.run):
-        with pytest.raises(Terminal, match=f"{counts.name} was deleted and made anew"):
+        with pytest.raises(Terminal, match=f"{counts.name} was deleted and re-created"):
             again()
     assert files(counts.state) == before
 
@@ -166,11 +166,11 @@ def test_rows_that_others_have_built_upon_stay_and_come_twice_if_that_is_allowed
     counts.spark.sql(f"INSERT INTO {table} VALUES (timestamp'2020-01-01', 'others', 1)")
     first = counts.batches()[-1].number
     written = counts.table()
-    refused(counts, first, r"cannot be taken out of .* came a commit of others \(append\)")
+    refused(counts, first, r"cannot be removed from .* came a commit of another job \(append\)")
     assert counts.table() == written
     went = counts.rewind(first, leave_duplicates=True)
     assert went is not None
-    assert "come there once more" in went.results
+    assert "are added there once more" in went.results
     counts.run()
     others = Counter({one: 1 for one in written if one[1] == "others"})
     own = written - others
@@ -202,7 +202,7 @@ def test_json_lines_of_later_batches_are_put_aside_by_the_command(job: Callable[
     assert read_lines(root / "out/rewound") == lines
     unknown = run(*command, "--to", "99", cwd=root)
     assert unknown.returncode == 1
-    assert "error: there is no committed batch of 99" in unknown.stderr
+    assert "error: there is no committed batch 99" in unknown.stderr
 
 
 @pytest.mark.long

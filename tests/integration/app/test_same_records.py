@@ -10,8 +10,8 @@ import pytest
 
 from backfill.streams import Replay
 from headrace.application.live import live_stream
-from headrace.application.live_source import turned_away_folder
-from headrace.application.turned_away import counted
+from headrace.application.live_source import rejected_folder
+from headrace.application.rejected_counts import counted
 from headrace.config.load import load_app
 from headrace.contract import (
     METADATA,
@@ -20,10 +20,10 @@ from headrace.contract import (
     QUARANTINE_PARTITION,
     without_metadata,
 )
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.records.arrow import to_rows
-from headrace.records.avro_writer import AvroWriter
-from headrace.records.json_writer import JsonWriter
+from headrace.records.avro.writer import AvroWriter
+from headrace.records.json.writer import JsonWriter
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.avro import to_avro
 from tests.integration.kept_records import send_with_headers
@@ -55,18 +55,18 @@ def every_value() -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name != METADATA} for row in NULLS_AROUND_STRUCTS]
 
 
-def records(write: Callable[[Any], bytes]) -> list[Record]:
+def records(write: Callable[[Any], bytes]) -> list[KafkaRecord]:
     """Return good records of every type over two partitions, poison between them."""
     struct = pa.Table.from_pylist(every_value(), for_spark(to_arrow(OWN))).to_struct_array()
     good = [write(row) for row in to_rows(struct.combine_chunks(), OWN)]
     region: tuple[tuple[str, bytes | None], ...] = (("region", b"eu-west-1"),)
-    made = [Record(value, b"k", region, AT_MS, partition=0) for value in good]
-    made += [Record(value, None, (), AT_MS + 1, partition=1) for value in good]
-    made += [Record(value, b"bad", region, AT_MS, partition=1) for value in POISON]
-    made += [Record(None, b"tombstone", (), AT_MS, partition=0)]
+    made = [KafkaRecord(value, b"k", region, AT_MS, partition=0) for value in good]
+    made += [KafkaRecord(value, None, (), AT_MS + 1, partition=1) for value in good]
+    made += [KafkaRecord(value, b"bad", region, AT_MS, partition=1) for value in POISON]
+    made += [KafkaRecord(None, b"tombstone", (), AT_MS, partition=0)]
     # A time that no clock ends a stream by.
-    made += [Record(good[0], b"time", (), BEYOND_MS, partition=0)]
-    return [*made, Record(good[1], b"last", (), AT_MS + 2, partition=0)]
+    made += [KafkaRecord(good[0], b"time", (), BEYOND_MS, partition=0)]
+    return [*made, KafkaRecord(good[1], b"last", (), AT_MS + 2, partition=0)]
 
 
 class Twins:
@@ -177,5 +177,5 @@ def test_live_and_past_are_the_same_in_every_type_and_on_what_is_bad(
     assert (landed.rows, landed.quarantined) == (now.num_rows, bad)
     assert twins.bad(f"{twins.name}.live") == twins.bad(twins.name)
     assert len(twins.bad(twins.name)) == bad
-    folder = turned_away_folder(twins.pipelines.workspace.state_dir, twins.app(), "live")
+    folder = rejected_folder(twins.pipelines.workspace.state_dir, twins.app(), "live")
     assert counted(folder) == {"quarantined": bad}

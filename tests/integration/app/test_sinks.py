@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from backfill.period import parse_period
+from backfill.plan.period import parse_period
 from headrace.application.emitted import within
 from headrace.application.sinks import start
-from headrace.config.app_sinks import IcebergSink, JsonlSink, TopicOfResults
+from headrace.config.app.sinks import IcebergSink, JsonlSink, TopicOfResults
 from headrace.errors import Terminal
+from headrace.queries.streaming import finish
 from headrace.signals import Drain
-from headrace.streaming import finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.app_sinks import AppSink
-    from headrace.config.workspace import Workspace
+    from headrace.config.app.sinks import AppSink
+    from headrace.config.workspace.workspace import Workspace
     from tests.integration.pipelines import Pipelines
 
 SCHEMA = "user string, at timestamp, version int, events int"
@@ -122,7 +122,7 @@ def test_upsert_takes_away_what_is_deleted(query: Callable[..., Query]) -> None:
 def test_two_rows_of_a_key_in_a_batch_need_a_version(query: Callable[..., Query]) -> None:
     merged = query(mode="upsert", key=("user",))
     merged.put(("a", 1, 1), ("b", 1, 1))
-    with pytest.raises(Terminal, match=r"batch 1 has 2 rows of the key user=a\n.*sink.version"):
+    with pytest.raises(Terminal, match=r"batch 1 has 2 rows with the key user=a\n.*sink.version"):
         merged.put(("a", 1, 1), ("a", 2, 2))
     assert merged.table() == {("a", 1, 1): 1, ("b", 1, 1): 1}
 
@@ -146,8 +146,8 @@ def test_json_lines_has_a_repeated_batch_once_and_a_second_query_beside(
 @pytest.mark.parametrize(
     ("sink", "told"),
     [
-        ({"time_column": "att"}, r"sink.time_column is att, and .*no such column\n.*\"at\""),
-        ({"time_column": "user"}, "a column of type string"),
+        ({"time_column": "att"}, r"sink.time_column is att, but .*no such column\n.*\"at\""),
+        ({"time_column": "user"}, "but that column has type string"),
         ({"mode": "upsert", "key": ("usr",)}, "sink.key is usr"),
         ({"mode": "upsert", "key": ("user",), "version": "v"}, "sink.version is v"),
     ],
@@ -166,7 +166,7 @@ def test_a_table_of_other_columns_is_told(query: Callable[..., Query], spark: Sp
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.sinks")
     spark.sql(f"CREATE TABLE {one.sink.identifier} (user string, events string) USING iceberg")
     with pytest.raises(
-        Terminal, match="at is not there, the result has timestamp; events is string"
+        Terminal, match="at is missing in the table and timestamp in the result; events is string"
     ):
         one.put(("a", 1, 1))
 

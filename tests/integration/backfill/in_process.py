@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from backfill.cli import backfill
+from backfill.command.cli import backfill
 from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 PERIOD = ["--start-ts", "2026-03-01", "--end-ts", "2026-03-02"]
 

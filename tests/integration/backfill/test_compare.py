@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.period import parse_period
-from backfill.results.compare import Wish, compare
-from backfill.results.comparison import Kind
+from backfill.plan.period import parse_period
+from backfill.results.compare import CompareOptions, compare
+from backfill.results.comparison import MismatchKind
 from backfill.results.late import late_records
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
@@ -34,11 +34,11 @@ def at(minute: float) -> datetime:
     return DAY + timedelta(minutes=minute)
 
 
-KEY = Wish(("user", "at"))
+KEY = CompareOptions(("user", "at"))
 
 
 def compared(
-    spark: SparkSession, left: Sequence[Row], right: Sequence[Row], wish: Wish = KEY
+    spark: SparkSession, left: Sequence[Row], right: Sequence[Row], wish: CompareOptions = KEY
 ) -> Comparison:
     def frame(rows: Sequence[Row]) -> DataFrame:
         return spark.createDataFrame(list(rows), SCHEMA)
@@ -54,29 +54,32 @@ def test_each_mismatch_has_its_kind_and_its_example(spark: SparkSession) -> None
     found = compared(spark, left, right)
     assert found.matched == 51
     assert found.mismatches == {
-        Kind.MISSING: 1,
-        Kind.EXTRA: 1,
-        Kind.DIFFERING: 1,
-        Kind.REPEATED: 1,
+        MismatchKind.MISSING: 1,
+        MismatchKind.EXTRA: 1,
+        MismatchKind.DIFFERING: 1,
+        MismatchKind.REPEATED: 1,
     }
     assert found.differing_columns == {"events": 1, "tags": 1}
     assert (found.left.repeated_keys, found.right.repeated_keys) == (0, 1)
     by_kind = {one.kind: one for one in found.examples}
-    assert by_kind[Kind.MISSING].key == {"user": "gone", "at": "2026-03-01T00:01:00.000000Z"}
-    assert by_kind[Kind.MISSING].right is None
-    assert by_kind[Kind.DIFFERING].left == {"events": 1, "tags": None}
-    assert by_kind[Kind.DIFFERING].right == {"events": 2, "tags": {"a": 1}}
-    assert by_kind[Kind.REPEATED].right == {"events": 7, "tags": {"a": 7, "b": 1}}
+    assert by_kind[MismatchKind.MISSING].key == {
+        "user": "gone",
+        "at": "2026-03-01T00:01:00.000000Z",
+    }
+    assert by_kind[MismatchKind.MISSING].right is None
+    assert by_kind[MismatchKind.DIFFERING].left == {"events": 1, "tags": None}
+    assert by_kind[MismatchKind.DIFFERING].right == {"events": 2, "tags": {"a": 1}}
+    assert by_kind[MismatchKind.REPEATED].right == {"events": 7, "tags": {"a": 7, "b": 1}}
 
 
 def test_the_period_leaves_rows_out_and_its_ends_are_a_kind(spark: SparkSession) -> None:
     period = parse_period("2026-03-01T01:00", "2026-03-01T02:00")
     left: list[Row] = [("u", at(minute), 1, None) for minute in (59.9, 60, 90, 119, 120)]
     right: list[Row] = [("u", at(minute), 1, None) for minute in (90, 60.5, 200)]
-    wish = Wish(("user", "at"), ("tags",), "at", period, 60_000_000)
+    wish = CompareOptions(("user", "at"), ("tags",), "at", period, 60_000_000)
     found = compared(spark, left, right, wish)
     assert found.matched == 1
-    assert found.mismatches == {Kind.BOUNDARY: 3}
+    assert found.mismatches == {MismatchKind.BOUNDARY: 3}
     assert found.match_percent_inside == 100
 
 
@@ -87,33 +90,39 @@ def test_against_an_oracle(spark: SparkSession) -> None:
         for _ in range(300)
     ]
     left, right = whole[:200], whole[60:]
-    kinds: Counter[Kind] = Counter()
+    kinds: Counter[MismatchKind] = Counter()
     matched = 0
     for key in {row[:2] for row in whole}:
         ours, theirs = (Counter(row for row in side if row[:2] == key) for side in (left, right))
         alone, others = (ours - theirs).total(), (theirs - ours).total()
         matched += (ours & theirs).total()
-        kinds[Kind.DIFFERING] += min(alone, others)
-        kind = Kind.MISSING if not theirs else Kind.EXTRA if not ours else Kind.REPEATED
+        kinds[MismatchKind.DIFFERING] += min(alone, others)
+        kind = (
+            MismatchKind.MISSING
+            if not theirs
+            else MismatchKind.EXTRA
+            if not ours
+            else MismatchKind.REPEATED
+        )
         kinds[kind] += abs(alone - others)
     found = compared(spark, left, right)
     assert found.matched == matched
     assert found.mismatches == +kinds
-    assert len(found.examples) <= 3 * len(Kind)
+    assert len(found.examples) <= 3 * len(MismatchKind)
 
 
 def test_what_cannot_be_compared_is_told_by_its_column(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("u", 1)], "user string, events int")
     wider = spark.createDataFrame([("u", 1)], "user string, events long")
     with pytest.raises(UsageError, match=r"table a has no column usr\n.*user"):
-        compare(("a", frame), ("b", frame), Wish(("usr",)))
+        compare(("a", frame), ("b", frame), CompareOptions(("usr",)))
     with pytest.raises(UsageError, match="neither table has it"):
-        compare(("a", frame), ("b", frame), Wish(("user",), ("event",)))
+        compare(("a", frame), ("b", frame), CompareOptions(("user",), ("event",)))
     with pytest.raises(Terminal, match="events is int in a and bigint in b"):
-        compare(("a", frame), ("b", wider), Wish(("user",)))
-    assert compare(("a", frame), ("b", wider), Wish(("user",), ("events",))).matched == 1
-    with pytest.raises(Terminal, match="neither a nor b has a row"):
-        compare(("a", frame.limit(0)), ("b", frame.limit(0)), Wish(("user",)))
+        compare(("a", frame), ("b", wider), CompareOptions(("user",)))
+    assert compare(("a", frame), ("b", wider), CompareOptions(("user",), ("events",))).matched == 1
+    with pytest.raises(Terminal, match="neither a nor b has rows"):
+        compare(("a", frame.limit(0)), ("b", frame.limit(0)), CompareOptions(("user",)))
 
 
 def test_what_came_after_the_watermark_explains_a_mismatch(
@@ -157,11 +166,11 @@ def test_what_came_after_the_watermark_explains_a_mismatch(
     same: list[Row] = [("u", at(600), 1, None)]
     left = [*same, ("slow", at(21), 1, None), ("other", at(20), 1, None)]
     right = [*same, ("slow", at(21), 2, None), ("slow", at(400), 2, None)]
-    wish = Wish(KEY.key, (), "at", period, 5 * 60_000_000, late=late)
+    wish = CompareOptions(KEY.key, (), "at", period, 5 * 60_000_000, late=late)
     assert compared(spark, left, right, wish).mismatches == {
-        Kind.LATE: 1,
-        Kind.MISSING: 1,
-        Kind.EXTRA: 1,
+        MismatchKind.LATE: 1,
+        MismatchKind.MISSING: 1,
+        MismatchKind.EXTRA: 1,
     }
     # By a key of which the records say nothing, none of them explains the rows nearby.
     assert late_records(spark, app, period, ("at",)) is None

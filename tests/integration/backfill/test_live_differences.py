@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from backfill.live_differences import KINDS, differences_in
-from backfill.results.reach import reach_of
-from backfill.spark_source import NAME, ReplaySource
+from backfill.apps.emission import reach_of
+from backfill.apps.live_differences import KINDS, differences_in
+from backfill.apps.spark_source import NAME, ReplaySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,7 +128,7 @@ def test_it_is_said_where_and_what_to_do(events: DataFrame) -> None:
     assert places["late_records"] == "GROUP BY window"
     (own,) = (one.to_json() for one in found if one.kind == "own_watermark")
     assert own["kind"] == "own_watermark"
-    assert "name it under watermarks" in own["what_to_do"]
+    assert "put it under watermarks" in own["what_to_do"]
 
 
 @pytest.mark.parametrize(

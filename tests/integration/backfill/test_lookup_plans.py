@@ -11,13 +11,13 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from backfill import tags
-from backfill.lookups.held import hold_lookups
-from backfill.lookups.rows import lookup_columns, snapshot_rows
-from backfill.period import Period
-from backfill.plan_report import as_json, as_text
-from backfill.request import Request, plan_of
-from headrace.config.lookups import Lookup
+from backfill.command.plan_report import as_json, as_text
+from backfill.lookups.source import lookup_columns, snapshot_rows
+from backfill.plan.period import Period
+from backfill.run import tags
+from backfill.run.planning import plan_of
+from backfill.run.request import ReplayRequest
+from headrace.config.app.lookups import Lookup
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.timeline import timeline_of
 from tests.integration.backfill.lake_tables import DAY, Stored, make_table
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-    from backfill.plan import Order, Plan
-    from headrace.config.workspace import Workspace
+    from backfill.plan.plan import Order, Plan
+    from headrace.config.workspace.workspace import Workspace
 
 HOUR_US = 3_600_000_000
 TITLES = Schema(
@@ -71,7 +71,7 @@ class Planning:
         whole = Period(0, 2 * round(datetime.now(UTC).timestamp()) * 1_000_000)
         lookups = {"titles": Lookup.model_validate({**said, **more})}
         tables = (f"lake.replays.{self.name}",)
-        request = Request(tables, whole, (), order, 24 * HOUR_US, lookups=lookups)
+        request = ReplayRequest(tables, whole, (), order, 24 * HOUR_US, lookups=lookups)
         return plan_of(self.workspace, request)
 
     def forget_before(self, time_us: int) -> None:
@@ -122,7 +122,7 @@ def test_what_is_expired_is_told_before_anything_runs(planning: Planning) -> Non
     planning.events(first_us, second_us)
     planning.forget_before(second_us)
     begins = f"{datetime.fromtimestamp(second_us / 1_000_000, UTC):%Y-%m-%dT%H:%M:%S}"
-    with pytest.raises(Terminal, match=f"(?s)titles.*known from {begins}.*as_of: today"):
+    with pytest.raises(Terminal, match=f"(?s)titles.*begins at {begins}.*as_of: today"):
         planning.plan()
     assert planning.plan(as_of="today").lookups
     with pytest.raises(UsageError, match="has no snapshot 77"):
@@ -132,7 +132,7 @@ def test_what_is_expired_is_told_before_anything_runs(planning: Planning) -> Non
 def test_a_table_without_a_snapshot_has_no_past(planning: Planning) -> None:
     planning.titles()
     planning.events(round(DAY.timestamp()) * 1_000_000)
-    with pytest.raises(Terminal, match="has no snapshot at all"):
+    with pytest.raises(Terminal, match="has no snapshots"):
         planning.plan()
     assert planning.plan(as_of="today").lookups[0].snapshots == ()
 
@@ -153,8 +153,8 @@ def test_the_snapshots_of_a_replay_outlive_an_expiry(planning: Planning) -> None
     times = [planning.say(one) for one in ("comedy", "tragedy", "drama")]
     planning.events(*times)
     plan = planning.plan()
-    hold_lookups(planning.workspace, plan.lookups, "again")
-    hold_lookups(planning.workspace, plan.lookups, "again")
+    tags.hold_lookups(planning.workspace, plan.lookups, "again")
+    tags.hold_lookups(planning.workspace, plan.lookups, "again")
     held = {ref.snapshot_id for ref in planning.titles().metadata.refs.values()}
     assert held >= set(plan.lookups[0].snapshots)
     # The name of another run may begin with this one's.

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from backfill.blanks import to_read, with_blanks
-from backfill.narrowing import columns_used, is_known
-from backfill.period import parse_period
-from backfill.source import LakeSource
-from backfill.spark_source import NAME, ReplaySource
-from backfill.spark_task import spark_schema
-from backfill.used import used_of
+from backfill.apps.narrowing import columns_used, is_known
+from backfill.apps.spark_source import NAME, ReplaySource
+from backfill.apps.spark_task import spark_schema, to_read, with_blanks
+from backfill.apps.used_columns import table_uses
+from backfill.plan.period import parse_period
+from backfill.read.enumerator import FileEnumerator
+from backfill.read.source import LakeSource
 from headrace.schema.arrow import for_spark
 from tests.integration.backfill.lake_tables import Stored, make_table
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.used import Used
-    from headrace.config.workspace import Workspace
+    from backfill.apps.used_columns import TableUse
+    from headrace.config.workspace.workspace import Workspace
 
 EXAMPLES: Final = 25
 PERIOD: Final = parse_period("2026-03-01", "2026-03-02")
@@ -101,7 +101,7 @@ class Shaped:
                 self.promised,
                 self.promised.names if columns is None else columns,
             )
-            for unit in source.files().units
+            for unit in FileEnumerator(source).files().units
             for batch in source.rows(unit)
         ]
         # The same, with the word on what may not be null.
@@ -112,7 +112,7 @@ class Shaped:
             pa.Table.from_batches(batches, self.promised), self.schema
         )
 
-    def narrowed(self, used: Used) -> DataFrame:
+    def narrowed(self, used: TableUse) -> DataFrame:
         names = columns_used({self.table: used}).get(self.table)
         read = None if names is None else to_read(names, self.promised)
         schema = LakeSource(self.workspace, self.table, PERIOD, ()).columns
@@ -154,7 +154,7 @@ def test_a_query_gives_the_same_over_what_is_read_for_it(shaped: Shaped) -> None
     @given(*(st.sampled_from(one) for one in (SHAPES, CONDITIONS, CONDITIONS)))
     def try_one(shape: str, first: str, second: str) -> None:
         query = shape.format(f=first.format(c="a"), g=second.format(c="b"))
-        used = used_of(shaped.asked(query, shaped.streams)).get(shaped.table)
+        used = table_uses(shaped.asked(query, shaped.streams)).get(shaped.table)
         if used is None:
             return
         part = shaped.narrowed(used)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.filtering import mask
-from backfill.narrowing import conditions_of, narrowed, query_of
-from backfill.period import parse_period
-from backfill.plan_report import as_json, as_text
-from backfill.request import Request, new_run_id, plan_of
-from backfill.spark_source import NAME, ReplaySource
-from backfill.used import used_of
+from backfill.apps.narrowing import conditions_of, partial_reads, query_of
+from backfill.apps.replay import AppRun, replay_app
+from backfill.apps.spark_source import NAME, ReplaySource
+from backfill.apps.used_columns import table_uses
+from backfill.command.plan_report import as_json, as_text
+from backfill.plan.period import parse_period
+from backfill.read.row_filter import mask
+from backfill.run.planning import plan_of
+from backfill.run.request import ReplayRequest, new_run_id
 from headrace.config.load import load_app
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.used import Used
+    from backfill.apps.used_columns import TableUse
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 SOURCE = "{type: iceberg, catalog: lake, database: replays, table: %s%s}"
 APP = """\
@@ -92,13 +93,13 @@ class Narrow:
         path.write_text(APP % (self.name, source, again, transform, self.name))
         return load_app(path, self.workspace)
 
-    def used(self, transform: str, more: str = "") -> Used:
+    def used(self, transform: str, more: str = "") -> TableUse:
         app = self.app(transform, more)
         return query_of(app, self.workspace, self.spark, INGESTION_TS).uses[self.table]
 
     @property
-    def request(self) -> Request:
-        return Request((self.table,), PERIOD, (), "bounded", 20 * 60_000_000)
+    def request(self) -> ReplayRequest:
+        return ReplayRequest((self.table,), PERIOD, (), "bounded", 20 * 60_000_000)
 
 
 @pytest.fixture
@@ -188,10 +189,13 @@ def test_a_plan_says_what_is_not_read(narrow: Narrow) -> None:
     app = narrow.app('{sql: "SELECT id FROM again WHERE id >= 60"}')
     uses = query_of(app, narrow.workspace, narrow.spark, INGESTION_TS).uses
     plan = plan_of(narrow.workspace, narrow.request, conditions_of(uses))
-    parts = list(narrowed(plan, narrow.workspace, uses))
+    parts = list(partial_reads(plan, narrow.workspace, uses))
     text, machine = as_text(plan, {}, parts), as_json(plan, {}, parts)
-    assert "only rows with id >= 60: 1 more files, 50 rows, have none and are not read" in text
-    assert f"of {narrow.table} 2 of 4 columns are read" in text
+    assert (
+        "only rows with id >= 60: 1 more files, 50 rows, have none of these and are not read"
+        in text
+    )
+    assert f"{narrow.table}: 2 of 4 columns are read" in text
     assert '"conditions": [\n        "id >= 60"' in machine
     assert 0 < parts[0].size_bytes < parts[0].whole_bytes
     assert plan.rows == 100
@@ -219,8 +223,8 @@ def test_a_replay_gives_the_same_whether_it_reads_all_or_in_part(
     )
     in_part = written(narrow)
 
-    monkeypatch.setattr("backfill.app_replay.conditions_of", lambda _: {})
-    monkeypatch.setattr("backfill.app_replay.columns_used", lambda *_: {})
+    monkeypatch.setattr("backfill.apps.replay.conditions_of", lambda _: {})
+    monkeypatch.setattr("backfill.apps.replay.columns_used", lambda *_: {})
     whole = replay_app(
         AppRun(app, narrow.workspace, new_run_id()), narrow.request, narrow.spark, Drain()
     )
@@ -247,7 +251,7 @@ def test_a_run_is_not_gone_on_with_for_rows_that_it_has_left_out(
     run = AppRun(narrow.app('{python: "builds:least"}'), narrow.workspace, new_run_id())
     replay_app(run, narrow.request, narrow.spark, Drain())
     monkeypatch.setenv("LEAST", "50")
-    with pytest.raises(UsageError, match=r"begun for rows of .* with id >= 60"):
+    with pytest.raises(UsageError, match=r"only the rows of .* with id >= 60"):
         replay_app(run, None, narrow.spark, Drain())
 
 
@@ -318,10 +322,12 @@ def test_nothing_is_left_out_that_spark_would_keep(narrow: Narrow) -> None:
     assert translated > 20
 
 
-def _kept(held: DataFrame, stream: DataFrame, where: str) -> tuple[set[int] | None, Used | None]:
+def _kept(
+    held: DataFrame, stream: DataFrame, where: str
+) -> tuple[set[int] | None, TableUse | None]:
     """Return which rows Spark keeps, and what is seen in its plan; None where it refuses a row."""
     try:
         kept = {row["k"] for row in held.where(where).select("k").collect()}
     except Exception:  # noqa: BLE001 - as ANSI asks: a text that is no number ends the query
         return None, None
-    return kept, used_of(stream.where(where).select("k")).get("lake.a.b")
+    return kept, table_uses(stream.where(where).select("k")).get("lake.a.b")

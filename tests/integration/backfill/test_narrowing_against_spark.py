@@ -15,21 +15,22 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import col
 
-from backfill.narrowing import is_known
-from backfill.period import parse_period
-from backfill.source import LakeSource
-from backfill.spark_source import NAME, ReplaySource
-from backfill.spark_task import spark_schema
-from backfill.table_reader import LeftOut
-from backfill.used import used_of
+from backfill.apps.narrowing import is_known
+from backfill.apps.spark_source import NAME, ReplaySource
+from backfill.apps.spark_task import spark_schema
+from backfill.apps.used_columns import table_uses
+from backfill.plan.period import parse_period
+from backfill.read.enumerator import FileEnumerator
+from backfill.read.source import LakeSource
+from backfill.read.table_reader import FilteredRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill.units import Unit
-    from headrace.config.workspace import Workspace
+    from backfill.plan.units import Unit
+    from headrace.config.workspace.workspace import Workspace
 
 EXAMPLES: Final = 30
 PERIOD: Final = parse_period("2026-03-01", "2026-03-02")
@@ -235,7 +236,7 @@ def look_at(asked: Asked, where: str, regions: tuple[str, ...]) -> None:
     )
     try:
         kept = {one["k"] for one in of_regions.where(where).select("k").collect()}
-        used = used_of(asked.stream.where(where).select("k")).get(asked.name)
+        used = table_uses(asked.stream.where(where).select("k")).get(asked.name)
     except PySparkException:
         # It is about types that do not go together, or asks for the number of a text that is none.
         return
@@ -245,19 +246,19 @@ def look_at(asked: Asked, where: str, regions: tuple[str, ...]) -> None:
     known = [one for one in used.conditions if is_known(one, whole.columns)]
     asked.narrowed += bool(known)
     narrow = LakeSource(asked.workspace, asked.name, PERIOD, regions, conditions=known)
-    found, left_out = narrow.files(), LeftOut()
+    found, left_out = FileEnumerator(narrow).files(), FilteredRows()
     read = ids_of(narrow, found.units, left_out)
     assert kept <= set(read), (where, list(map(str, known)))
     assert len(read) == len(set(read))
-    rows = len(ids_of(whole, whole.files().units, LeftOut()))
+    rows = len(ids_of(whole, FileEnumerator(whole).files().units, FilteredRows()))
     counted = len(read) + left_out.rows
     assert counted <= rows <= counted + found.rows_skipped
 
 
-def ids_of(source: LakeSource, units: Iterable[Unit], left_out: LeftOut) -> list[int]:
+def ids_of(source: LakeSource, units: Iterable[Unit], left_out: FilteredRows) -> list[int]:
     return [
         one
         for unit in units
-        for batch in source.rows(unit, left_out=left_out)
+        for batch in source.rows(unit, filtered=left_out)
         for one in batch.column("k").to_pylist()
     ]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.request import state_of
+from backfill.run.request import state_of
 from backfill.streams import Replay
 from headrace.errors import Terminal, UsageError
-from headrace.locks import AlreadyHeld
+from headrace.locks import AlreadyRunning
 from tests.integration.pipelines import Pipelines
 
 from .in_process import PERIOD, Commands, offsets_by_partition, rows_in
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 PARTITIONS = 3
 EACH = 60
@@ -163,7 +163,7 @@ def test_to_kafka_by_a_key_and_what_does_not_fit_is_said(
     pipelines.make_topic(topic, 2, "consumer")
     to = f"kafka:consumer/{topic}"
     table = make_table(lake_catalog, unique("to_kafka"), mixed(4))
-    with pytest.raises(Terminal, match="has 2 partitions, and there are records of partition 2"):
+    with pytest.raises(Terminal, match="has 2 partitions, but there are records of partition 2"):
         commands.replay(table, to)
     with pytest.raises(UsageError, match="--key nobody: there is no such column"):
         commands.replay(table, to, "--key", "nobody")
@@ -187,30 +187,33 @@ def test_a_run_is_shown_refused_resumed_and_cancelled(
     unique: Callable[[str], str],
     tmp_path: Path,
 ) -> None:
-    from backfill.jsonl import JsonlFolder
-    from backfill.pace import Pace
-    from backfill.period import parse_period
-    from backfill.request import Request, Run, delivery
+    from backfill.plan.period import parse_period
+    from backfill.run.pace import Pace
+    from backfill.run.request import ReplayRequest, RunOptions
+    from backfill.tables.delivery import delivery
+    from backfill.tables.jsonl import JsonlFolder
     from headrace.signals import Drain
 
     name, run_id = unique("shown"), unique("run")
     table = make_table(lake_catalog, name, [[Stored(0, n, n * 3_600.0)] for n in range(6)])
-    request = Request((table,), parse_period("2026-03-01", "2026-03-02"), (), "bounded", 1_000)
+    request = ReplayRequest(
+        (table,), parse_period("2026-03-01", "2026-03-02"), (), "bounded", 1_000
+    )
     target = JsonlFolder(tmp_path / "out")
-    with delivery(workspace, request, Run(run_id, resume=False), target) as going:
+    with delivery(workspace, request, RunOptions(run_id, resume=False), target) as going:
         next(going.run(target, Drain(), Pace()))
         (shown,) = commands("status", run_id, "-o", "json").json
         assert shown["stage"] == "running"
-        with pytest.raises(AlreadyHeld, match=f"replay {run_id} already runs"):
+        with pytest.raises(AlreadyRunning, match=f"replay {run_id} already runs"):
             commands("replay", "--resume", "--run-id", run_id)
-        with pytest.raises(AlreadyHeld):
+        with pytest.raises(AlreadyRunning):
             commands.replay(table, f"jsonl:{tmp_path}/two", "--run-id", run_id)
-        with pytest.raises(AlreadyHeld):
+        with pytest.raises(AlreadyRunning):
             commands("cancel", run_id)
     text = commands("status").out
     assert f"{run_id}  stopped  1 of 6 steps (16 %)" in text
     assert f"backfill replay --resume --run-id {run_id}" in text
-    with pytest.raises(UsageError, match="is already there"):
+    with pytest.raises(UsageError, match="already exists"):
         commands.replay(table, f"jsonl:{tmp_path}/two", "--run-id", run_id)
     with pytest.raises(UsageError, match="goes to jsonl:"):
         commands("replay", "--resume", "--run-id", run_id, "--to", "jsonl:elsewhere")
@@ -230,18 +233,21 @@ def test_a_cancelled_run_leaves_neither_tag_nor_files(
     unique: Callable[[str], str],
     tmp_path: Path,
 ) -> None:
-    from backfill.jsonl import JsonlFolder
-    from backfill.pace import Pace
-    from backfill.period import parse_period
-    from backfill.request import Request, Run, delivery
+    from backfill.plan.period import parse_period
+    from backfill.run.pace import Pace
+    from backfill.run.request import ReplayRequest, RunOptions
+    from backfill.tables.delivery import delivery
+    from backfill.tables.jsonl import JsonlFolder
     from headrace.signals import Drain
 
     name, run_id = unique("cancelled"), unique("run")
     table = make_table(lake_catalog, name, [[Stored(0, n, n * 3_600.0)] for n in range(3)])
-    request = Request((table,), parse_period("2026-03-01", "2026-03-02"), (), "bounded", 1_000)
+    request = ReplayRequest(
+        (table,), parse_period("2026-03-01", "2026-03-02"), (), "bounded", 1_000
+    )
     target = JsonlFolder(tmp_path / "out")
     (tmp_path / "out" / "mine.txt").write_text("kept")
-    with delivery(workspace, request, Run(run_id, resume=False), target) as going:
+    with delivery(workspace, request, RunOptions(run_id, resume=False), target) as going:
         next(going.run(target, Drain(), Pace()))
     assert f"headrace-replay-{run_id}" in lake_catalog.load_table(("replays", name)).metadata.refs
     done = commands("cancel", run_id, "--delete-output", "-o", "json")
@@ -257,7 +263,7 @@ def test_a_period_is_asked_for_and_a_picture_is_drawn(
     commands: Commands, lake_catalog: Catalog, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     table = make_table(lake_catalog, unique("drawn"), mixed(5))
-    with pytest.raises(UsageError, match="a replay is of a period"):
+    with pytest.raises(UsageError, match="a replay needs a period"):
         commands("plan", "--table", table)
     picture = tmp_path / "plan.svg"
     done = commands("plan", "--table", table, *PERIOD, "--order", "strict", "--picture", picture)

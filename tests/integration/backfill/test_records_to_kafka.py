@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id, state_of
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.request import ReplayRequest, new_run_id, state_of
 from backfill.streams import Replay
 from headrace.application.live import live_stream
 from headrace.config.load import load_app
-from headrace.config.secret import Secret
 from headrace.errors import Transient, UsageError
-from headrace.kafka.sender import Record
-from headrace.records.avro_writer import AvroWriter
+from headrace.kafka.sender import KafkaRecord
+from headrace.records.avro.writer import AvroWriter
 from headrace.records.rows import row_class
 from headrace.registry.address import RegistryAddress
 from headrace.registry.client import Registry
 from headrace.schema.avro import parse_avro
+from headrace.secret import Secret
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
 from tests.integration.app.test_same_records import rows_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from tests.integration.pipelines import Pipelines, Seen
     from tests.registry_server import RegistryServer
 
@@ -77,7 +77,7 @@ class Ways:
     def to(self) -> str:
         return f"kafka:consumer/{self.again}"
 
-    def land(self, records: Sequence[Record], schema: Any = NULLABLE, **more: Any) -> None:  # noqa: ANN401 - JSON
+    def land(self, records: Sequence[KafkaRecord], schema: Any = NULLABLE, **more: Any) -> None:  # noqa: ANN401 - JSON
         self.pipelines.send(self.name, records)
         self.pipelines.land(self.spark, self.pipelines.table(self.name, self.name, schema, **more))
 
@@ -103,11 +103,11 @@ def place(seen: Seen) -> tuple[int, int]:
     return seen.partition, seen.offset
 
 
-def by_partition(records: Sequence[Record]) -> list[Record]:
+def by_partition(records: Sequence[KafkaRecord]) -> list[KafkaRecord]:
     return sorted(records, key=lambda one: one.partition)
 
 
-def assert_kept(seen: Sequence[Seen], sent: Sequence[Record]) -> None:
+def assert_kept(seen: Sequence[Seen], sent: Sequence[KafkaRecord]) -> None:
     """Compare all but the values byte for byte; our own headers come last."""
     ordered = by_partition(sent)
     assert [(one.partition, one.key) for one in seen] == [(o.partition, o.key) for o in ordered]
@@ -118,7 +118,7 @@ def assert_kept(seen: Sequence[Seen], sent: Sequence[Record]) -> None:
         assert [name for name, _ in one.headers[own:]] == ours(original)
 
 
-def ours(original: Record) -> list[str]:
+def ours(original: KafkaRecord) -> list[str]:
     has_region = any(name == "region" for name, _ in original.headers)
     return OURS[:2] if has_region else OURS
 
@@ -147,7 +147,7 @@ def test_json_goes_back_with_key_headers_and_tombstones(ways: Ways) -> None:
 
 
 def test_raw_goes_back_byte_for_byte(ways: Ways) -> None:
-    sent = [*SENT, Record(b"\xff\x00{", b"\x00", ODD_HEADERS, T0_MS + 7, 1)]
+    sent = [*SENT, KafkaRecord(b"\xff\x00{", b"\x00", ODD_HEADERS, T0_MS + 7, 1)]
     ways.land(sent, source={**RAW_SOURCE, "topic": ways.name}, keep=["headers"])
     seen = ways.replay()
     assert_kept(seen, sent)
@@ -194,10 +194,10 @@ def test_avro_goes_back_under_the_new_topics_subject(
     ]
     values = [write(row_class(record)(*row)) for row in rows]
     sent = [
-        Record(value, f"k{n}".encode(), ODD_HEADERS, T0_MS + n, n % 2)
+        KafkaRecord(value, f"k{n}".encode(), ODD_HEADERS, T0_MS + n, n % 2)
         for n, value in enumerate(values)
     ]
-    sent.append(Record(None, b"k0", (), T0_MS + 9, 0))
+    sent.append(KafkaRecord(None, b"k0", (), T0_MS + 9, 0))
     registry = {"registry": {"url": registry_server.url, "subject": subject}}
     source = {**RAW_SOURCE, "format": "avro", "topic": ways.name, "schema": registry}
     ways.land(sent, source=source, **KEEP)
@@ -243,7 +243,7 @@ def test_a_password_of_the_registry_is_shown_and_kept_nowhere(
     with pytest.raises(UsageError, match="goes to Kafka as Avro") as refused:
         ways.commands(*resume)
     assert "--registry URL" in str(refused.value.advice)
-    with pytest.raises(UsageError, match="was begun with avro"):
+    with pytest.raises(UsageError, match="was started with avro"):
         ways.commands(*resume, "--format", "json")
 
 
@@ -259,7 +259,7 @@ def test_a_run_goes_on_in_the_format_that_it_was_begun_with(
     with pytest.raises(UsageError, match="goes to Kafka as Avro"):
         ways.commands(*resume)
     registry_server.start()
-    with pytest.raises(UsageError, match="was begun with avro"):
+    with pytest.raises(UsageError, match="was started with avro"):
         ways.commands(*resume, "--format", "json", *registry)
     done = ways.commands(*resume, *registry, "-o", "json")
     assert done.json["complete"]
@@ -300,9 +300,9 @@ def test_rows_from_before_it_was_kept_go_as_they_did(ways: Ways, tmp_path: Path)
         ],
     }
 
-    def sent(number: int) -> Record:
+    def sent(number: int) -> KafkaRecord:
         value = json.dumps({"id": number, "items": [{"sku": "s"}]}).encode()
-        return Record(value, b"k", (("h", b"v"),), T0_MS + number, 0)
+        return KafkaRecord(value, b"k", (("h", b"v"),), T0_MS + number, 0)
 
     ways.land([sent(1)], schema)
     ways.land([sent(2)], schema, keep=["key"])
@@ -337,7 +337,7 @@ def test_an_application_reads_the_same_live_and_replayed(ways: Ways) -> None:
     fields = [{"name": "id", "type": ["null", "long"], "default": None}]
     schema = {**NULLABLE, "fields": fields}
     sent = [
-        Record(b'{"id": %d}' % n, b"k", (("h", b"v"), ("region", b"eu")), T0_MS + n, n % 2)
+        KafkaRecord(b'{"id": %d}' % n, b"k", (("h", b"v"), ("region", b"eu")), T0_MS + n, n % 2)
         for n in range(20)
     ]
     ways.land(sent, schema, **KEEP)
@@ -356,7 +356,7 @@ def test_an_application_reads_the_same_live_and_replayed(ways: Ways) -> None:
 
 
 def test_whatever_reads_a_table_for_an_application_leaves_it_out(ways: Ways) -> None:
-    sent = [Record(b'{"id": %d}' % n, b"k", ODD_HEADERS, T0_MS + n, n % 2) for n in range(20)]
+    sent = [KafkaRecord(b'{"id": %d}' % n, b"k", ODD_HEADERS, T0_MS + n, n % 2) for n in range(20)]
     ways.land(sent, **KEEP)
     workspace, spark = ways.pipelines.workspace, ways.spark
     kinds: dict[str, Any] = {
@@ -371,7 +371,7 @@ def test_whatever_reads_a_table_for_an_application_leaves_it_out(ways: Ways) -> 
         found[kind] = _lines(ways, kind)
     app = _app(ways, "past", {})
     period, lookups = parse_period(*PERIOD[1::2]), app.config.lookups
-    request = Request((ways.table,), period, (), "bounded", 60_000_000, lookups=lookups)
+    request = ReplayRequest((ways.table,), period, (), "bounded", 60_000_000, lookups=lookups)
     certificate = replay_app(AppRun(app, workspace, new_run_id()), request, spark, Drain())
     assert certificate.complete
     found["past"] = _lines(ways, "past")

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from backfill.app_replay import AppRun, replay_app
-from backfill.asked import tables_of
-from backfill.pace import Rate
-from backfill.period import parse_period
-from backfill.request import Request, new_run_id, state_of
+from backfill.apps.replay import AppRun, replay_app
+from backfill.plan.period import parse_period
+from backfill.run.options import tables_of
+from backfill.run.pace import Rate
+from backfill.run.request import ReplayRequest, new_run_id, state_of
 from headrace.config.load import load_app
 from headrace.contract import with_metadata
 from headrace.schema.arrow import to_arrow
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
-    from backfill.certificate import Certificate
-    from backfill.plan import Plan
+    from backfill.plan.plan import Plan
+    from backfill.run.certificate import Certificate
     from headrace.config.load import LoadedApp
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 SECOND_US = 1_000_000
 MINUTE_US = 60 * SECOND_US
@@ -113,7 +113,7 @@ class Flushed:
 
     def replay(self, rate: Rate | None, widen_by_us: int | None = None) -> tuple[Certificate, Plan]:
         app, run_id = self.app(), new_run_id()
-        request = Request(
+        request = ReplayRequest(
             tuple(tables_of(app).values()),
             parse_period("2026-03-01", "2026-03-02"),
             (),

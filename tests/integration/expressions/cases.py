@@ -1,4 +1,4 @@
-"""The expressions that both sides are asked, one a line, over the columns of both_sides.SCHEMA."""
+"""The expressions that both sides are asked, one a line, over the columns of rows.SCHEMA."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ s >= s0
 s0 <=> 'a'
 s <=> s0
 s0 <=> s0
+hex(null)
+unix_timestamp(null)
+bit_count(null)
+timestamp_seconds(null)
 i0 <=> null
 d0 <=> d
 d0 <=> d0
@@ -744,6 +748,10 @@ timestampadd(MICROSECOND, l, ts0)
 dateadd(QUARTER, -1, ts)
 date_add(MINUTE, 10, lt0)
 timestampdiff(HOUR, ts, ts0)
+timestampdiff(MONTH, TIMESTAMP '2024-01-31 10:00:00', TIMESTAMP '2024-03-01 09:00:00')
+timestampdiff(MONTH, TIMESTAMP '2024-03-01 09:00:00', TIMESTAMP '2024-01-31 10:00:00')
+timestampdiff(MONTH, TIMESTAMP '2024-01-31 10:00:00', ts0)
+timestampdiff(QUARTER, ts, TIMESTAMP '2024-03-01 09:00:00')
 timestampdiff(MONTH, ts, tm)
 timestampdiff(QUARTER, lt, lt0)
 timestampdiff(YEAR, da, ts0)

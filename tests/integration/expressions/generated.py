@@ -1,11 +1,11 @@
-"""Random expressions over the columns of both_sides.SCHEMA, with as few parentheses as may be."""
+"""Random expressions over the columns of rows.SCHEMA, with as few parentheses as may be."""
 
 from __future__ import annotations
 
 import random
 from typing import Final, Literal
 
-from tests.integration.expressions.both_sides import TEXTS
+from tests.integration.expressions.rows import TEXTS
 
 Kind = Literal["int", "long", "double", "text", "truth", "moment", "day"]
 

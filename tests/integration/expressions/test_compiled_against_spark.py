@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.expressions.lane.calls import COMPILED
-from headrace.expressions.lane.compile import Compiled, compile_expression, compile_filter
-from headrace.expressions.lane.run_case import lower, upper
+from headrace.expressions.compiled.compiler import Compiled, compile_expression, compile_filter
+from headrace.expressions.compiled.functions.dispatch import COMPILED
+from headrace.expressions.compiled.runtime.case import lower, upper
 from headrace.schema.model import Primitive
 from tests.integration.expressions.both_sides import (
-    FAILED,
-    SCHEMA,
-    Rows,
     as_field,
     disagreement,
-    in_python,
+    frame_of,
     in_spark,
     said_of,
 )
 from tests.integration.expressions.cases import CASES
 from tests.integration.expressions.generated import Expressions
+from tests.integration.expressions.rows import FAILED, SCHEMA, Rows, in_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +47,7 @@ def compiled(text: str) -> Compiled:
 
 
 def test_types_and_nulls_are_those_of_spark(asked: SparkSession) -> None:
-    frame = Rows(1, 1).frame(asked)
+    frame = frame_of(Rows(1, 1), asked)
     wrong = []
     for text, theirs in zip(CASES, said_of(frame, CASES), strict=True):
         ours = as_field(compiled(text))
@@ -95,7 +93,7 @@ def random_texts(seed: int, count: int) -> list[str]:
 
 def compare(spark: SparkSession, texts: Sequence[str], rows: Rows) -> tuple[int, list[str]]:
     """Return how many values are undefined, and where the two sides disagree."""
-    frame = rows.frame(spark)
+    frame = frame_of(rows, spark)
     failed = 0
     wrong: list[str] = []
     for text, theirs in zip(texts, in_spark(frame, texts), strict=True):

@@ -13,9 +13,10 @@ import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark.errors import PySparkException
 
-from headrace.expressions.lane.compile import Compiled, Undefined, compile_expression
+from headrace.expressions.compiled.compiler import Compiled, Undefined, compile_expression
 from headrace.schema.model import Field, Primitive, Record
-from tests.integration.expressions.both_sides import FAILED, as_field, comparable, in_spark, said_of
+from tests.integration.expressions.both_sides import as_field, in_spark, said_of
+from tests.integration.expressions.rows import FAILED, comparable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

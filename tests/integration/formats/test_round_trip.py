@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.config.hygiene import Hygiene
+from headrace.application.emitted import encode_value
 from headrace.contract import with_metadata
-from headrace.formats.encode import encode_value
-from headrace.records.columns import Columns
-from headrace.records.values import Values
+from headrace.kafka.message import GivenMessage, RecordPosition
+from headrace.landing.record_columns import RecordColumns
+from headrace.landing.topic_values import Values
+from headrace.records.hygiene.settings import HygieneRules
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.spark import to_spark
 from tests.unit.schema.strategies import in_memory, records, values
@@ -21,28 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.schema.model import Record
-
-
-@dataclass(frozen=True)
-class Message:
-    """As much of a record of Kafka's client as reading takes."""
-
-    encoded: bytes
-
-    def value(self) -> bytes:
-        return self.encoded
-
-    def key(self) -> None:
-        return None
-
-    def headers(self) -> None:
-        return None
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 0
-
-    def offset(self) -> int:
-        return 0
 
 
 @st.composite
@@ -81,7 +59,9 @@ def test_encoded_rows_are_decoded_the_same(
     names = [field.name for field in record.fields]
     encoded = written.select(encode_value(names, "json").alias("value")).collect()
     columns = for_spark(to_arrow(with_metadata(record)))
-    read = Columns(Values("v", "json", record, Hygiene(), None), "t", None, columns)
-    batch, _, bad = read([Message(bytes(row["value"])) for row in encoded], 0)
+    read = RecordColumns(Values("v", "json", record, HygieneRules(), None), "t", None, columns)
+    batch, _, bad = read(
+        [GivenMessage(RecordPosition("t", 0, 0), 0, bytes(row["value"])) for row in encoded], 0
+    )
     assert [broken.reason for _, broken in bad] == []
     assert batch.select(names).to_pylist() == written.toArrow().to_pylist()

@@ -19,8 +19,8 @@ from pyiceberg.typedef import Record as Unpartitioned
 from headrace import contract
 from headrace.contract import with_metadata
 from headrace.iceberg.data_files import parquet_data_file
-from headrace.landing.commits import Batch, TableCommits
-from headrace.landing.marks import Identity
+from headrace.landing.commit_state import Identity
+from headrace.landing.commits import TableBatch, TableCommits
 from headrace.schema.iceberg import to_iceberg
 from headrace.schema.model import Field, Primitive, Record
 
@@ -90,11 +90,13 @@ class LandingTable:
         commits.resume()
         return commits
 
-    def batch(self, ranges: Mapping[int, range]) -> Batch:
+    def batch(self, ranges: Mapping[int, range]) -> TableBatch:
         """Write files with a row for every offset."""
         starts = {number: span.start for number, span in ranges.items()}
         ends = {number: span.stop for number, span in ranges.items()}
-        return Batch([self.file(number, span) for number, span in ranges.items()], starts, ends)
+        return TableBatch(
+            [self.file(number, span) for number, span in ranges.items()], starts, ends
+        )
 
     def file(self, partition: int, offsets: range) -> DataFile:
         return data_file(self.load(), TOPIC, partition, offsets)

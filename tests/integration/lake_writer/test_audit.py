@@ -15,9 +15,9 @@ from headrace.config.load import load_lake_table
 from headrace.errors import Terminal
 from headrace.iceberg.tables import ensure_table, table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record
-from headrace.landing.commits import Batch, TableCommits
-from headrace.landing.marks import Identity
+from headrace.kafka.sender import KafkaRecord
+from headrace.landing.commit_state import Identity
+from headrace.landing.commits import TableBatch, TableCommits
 from lake_writer.audit import audit
 from tests.integration.lake_writer.landing_table import data_file, rows
 from tests.integration.pipelines import Pipelines
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from headrace.config.load import LoadedLakeTable
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
     from lake_writer.findings import Findings
 
 SCHEMA = {"type": "record", "name": "tv.Event", "fields": [{"name": "id", "type": "long"}]}
@@ -43,7 +43,7 @@ class Landed:
     name: str
 
     def send(self, *values: bytes) -> None:
-        self.pipelines.send(self.name, [Record(value, b"one partition") for value in values])
+        self.pipelines.send(self.name, [KafkaRecord(value, b"one partition") for value in values])
 
     def land(self, without: Collection[int] = (), **more: object) -> Path:
         # Without partitions, so that pyiceberg can take a row away.
@@ -62,7 +62,7 @@ class Landed:
             for number, span in held.items()
         ]
         ends = {number: span.stop for number, span in held.items()}
-        commits.commit(Batch(files, dict.fromkeys(held, 0), ends))
+        commits.commit(TableBatch(files, dict.fromkeys(held, 0), ends))
         return path
 
     def table(self) -> Table:
@@ -168,7 +168,7 @@ def test_what_was_turned_away_is_not_missing(landed: Landed) -> None:
         (contract.QUARANTINE_PARTITION, b"0"),
         (contract.QUARANTINE_OFFSET, b"3"),
     )
-    landed.pipelines.send(f"{landed.name}.quarantine", [Record(b"poison", headers=headers)])
+    landed.pipelines.send(f"{landed.name}.quarantine", [KafkaRecord(b"poison", headers=headers)])
     assert landed.audit(path).ok
 
 
@@ -183,5 +183,5 @@ def test_a_table_that_its_writer_never_touched(landed: Landed) -> None:
     path = landed.land()
     other = json.loads(path.read_text()) | {"name": "somebody"}
     path.write_text(json.dumps(other))
-    with pytest.raises(Terminal, match="has no mark of somebody"):
+    with pytest.raises(Terminal, match="has no commit state of writer somebody"):
         landed.audit(path)

@@ -13,10 +13,11 @@ from headrace.errors import Terminal, Transient
 from headrace.iceberg import history, manifests
 from headrace.iceberg.history import refers_to
 from headrace.iceberg.manifests import MERGED_TOGETHER
+from headrace.kafka.source_topic import TopicRecreated
 from headrace.landing import commits as protocol
-from headrace.landing.commits import Batch, LostRace, TableCommits, TopicMadeAnew
-from headrace.landing.losses import losses_of, losses_property
-from headrace.landing.marks import SUMMARY, Identity
+from headrace.landing.commit_state import SUMMARY, Identity
+from headrace.landing.commits import LostRace, TableBatch, TableCommits
+from headrace.landing.completeness import losses_of, losses_property
 from tests.integration.lake_writer.landing_table import TOPIC, LandingTable, rows
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def landing(tmp_path: Path) -> LandingTable:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "WAITS_S", (0.0,) * 8)
+    monkeypatch.setattr(protocol, "FIRST_WAIT_S", 0.0)
 
 
 def expected(*ranges: tuple[int, range]) -> list[tuple[int, int]]:
@@ -107,15 +108,15 @@ def test_a_catalog_that_did_not_apply_is_asked_again(
 def test_a_commit_that_the_catalog_takes_after_all_is_found_by_the_next_run(
     landing: LandingTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "WAITS_S", (0.0,))
+    monkeypatch.setattr(protocol, "ATTEMPTS", 1)
     catalog = landing.catalog()
     writer = landing.commits(catalog)
     catalog.after = refuse(TimeoutError)
-    with pytest.raises(Transient, match=r"did not take a commit.*TimeoutError: injected"):
+    with pytest.raises(Transient, match=r"did not accept a commit.*TimeoutError: injected"):
         writer.commit(landing.batch({0: range(10)}))
-    mark = landing.commits().resume()
-    assert mark is not None
-    assert mark.next_offsets == {0: 10}
+    state = landing.commits().resume()
+    assert state is not None
+    assert state.next_offsets == {0: 10}
     # The first one goes on without having looked again: it is refused.
     with pytest.raises(LostRace):
         writer.commit(landing.batch({0: range(10)}))
@@ -129,9 +130,9 @@ def test_the_loser_of_a_race_stops_and_names_the_winner(landing: LandingTable) -
         second.commit(landing.batch({0: range(7)}))
     assert str(lost.value) == (
         "w on second (pid 1, started 2026-03-01T00:00:00.000Z) stops:"
-        " w on first (pid 1, started 2026-03-01T00:00:00.000Z) has committed to lake.tv.events"
-        " in between; nothing of the batch at hand is in the table\n"
-        "  → let one process land this topic; start this one again if it is to be the one"
+        " w on first (pid 1, started 2026-03-01T00:00:00.000Z) committed (table"
+        " lake.tv.events); nothing of its current batch is in the table\n"
+        "  → only one process may land this topic; start this one again if it should do so"
     )
     assert landing.places() == expected((0, range(10)))
     assert landing.files() == landing.referenced()
@@ -171,8 +172,8 @@ def test_writers_that_race_for_every_batch(landing: LandingTable) -> None:
 
 
 def next_offset(writer: TableCommits) -> int:
-    mark = writer.resume()
-    return 0 if mark is None else mark.next_offsets[0]
+    state = writer.resume()
+    return 0 if state is None else state.next_offsets[0]
 
 
 def test_what_others_commit_in_between_is_no_hindrance(landing: LandingTable) -> None:
@@ -228,7 +229,7 @@ def test_a_table_rolled_back_behind_the_writer_is_for_a_human(landing: LandingTa
     append_by_hand(landing)
     landing.commits().commit(landing.batch({0: range(5)}))
     roll_back(landing.load(), landing.load().metadata.snapshots[0].snapshot_id)
-    with pytest.raises(Terminal, match="rolled back behind all that w on here"):
+    with pytest.raises(Terminal, match="rolled back to before the first commit of w on here"):
         landing.commits()
 
 
@@ -401,18 +402,21 @@ def test_a_topic_is_not_taken_for_another(landing: LandingTable) -> None:
     landing.commits().commit(landing.batch({0: range(5)}))
     identity = Identity("w", "another", "here", 1, "")
     other = TableCommits(landing.load, "lake.tv.events", identity)
-    with pytest.raises(Terminal, match=r"w has landed topic events in lake\.tv\.events, and now"):
+    with pytest.raises(
+        Terminal,
+        match=r"w has landed topic events in lake\.tv\.events, but its file now names topic",
+    ):
         other.resume()
 
 
 def test_a_topic_that_was_made_anew_is_another(landing: LandingTable) -> None:
-    # A mark of before the ids were kept says nothing of which topic it was.
+    # A commit state of before the ids were kept says nothing of which topic it was.
     landing.commits().commit(landing.batch({0: range(5)}))
     writer = landing.commits()
     writer.resume("one")
     writer.commit(landing.batch({0: range(5, 9)}))
     landing.commits().resume("one")
-    with pytest.raises(TopicMadeAnew, match="topic events was deleted and made anew"):
+    with pytest.raises(TopicRecreated, match="topic events was deleted and re-created"):
         landing.commits().resume("other")
     assert len(landing.places()) == 9
 
@@ -423,16 +427,16 @@ def test_what_was_lost_on_the_way_is_kept_with_the_commit_that_goes_past_it(
     catalog = landing.catalog()
     writer = landing.commits(catalog)
     writer.commit(landing.batch({0: range(5)}))
-    late = Batch([landing.file(0, range(8, 9))], {0: 5}, {0: 9}, {0: range(5, 8)})
+    late = TableBatch([landing.file(0, range(8, 9))], {0: 5}, {0: 9}, {0: range(5, 8)})
     # Somebody's commit comes first; the second attempt tells of the loss once.
     catalog.before = lambda: landing.load().append(rows(landing.load(), "x", 0, [1]))
     writer.commit(late)
-    writer.commit(Batch([], {0: 9}, {0: 12}, {0: range(9, 12)}))
+    writer.commit(TableBatch([], {0: 9}, {0: 12}, {0: range(9, 12)}))
     said = landing.load().properties[losses_property("w")]
     assert losses_of(said) == {0: [range(5, 8), range(9, 12)]}
-    mark = landing.commits().resume()
-    assert mark is not None
-    assert mark.next_offsets == {0: 12}
+    state = landing.commits().resume()
+    assert state is not None
+    assert state.next_offsets == {0: 12}
 
 
 def void(_value: object) -> None:

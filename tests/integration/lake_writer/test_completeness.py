@@ -9,8 +9,8 @@ from headrace.embedded.process import wait_until
 from headrace.iceberg.tables import table_loader
 from headrace.landing.completeness import completeness_property
 from tests.integration.lake_writer.live_writer import live
-from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable

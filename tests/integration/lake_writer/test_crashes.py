@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from headrace import supervision
 from headrace.config.load import load_lake_table
 from headrace.errors import HeadraceError, Terminal
 from headrace.kafka.cluster import KafkaCluster
 from headrace.landing import commits as protocol
 from headrace.landing.commits import TableCommits
 from headrace.landing.completeness import completeness_property
+from headrace.queries import supervision
+from headrace.queries.streaming import Job
 from headrace.signals import Drain
-from headrace.streaming import Job
 from lake_writer import writer as stage
 from lake_writer.task import write_files
 from lake_writer.writer import LakeWriter, Landed
@@ -82,7 +82,7 @@ def test_a_crash_between_two_steps(
     pipelines.send(name, [*map(event, range(1, 20)), b"poison"])
     with monkeypatch.context() as patched:
         # Nobody is left to look again, or to start it again.
-        patched.setattr(protocol, "WAITS_S", (0.0,))
+        patched.setattr(protocol, "ATTEMPTS", 1)
         patched.setattr(supervision, "MOST_TRIES_ONCE", 1)
         patched.setattr(target, attribute, crashing)
         with pytest.raises(HeadraceError):
@@ -166,7 +166,7 @@ def test_another_machine_lands_in_the_middle_of_a_batch(
         return files
 
     monkeypatch.setattr(stage, "write_files", overtaken)
-    with pytest.raises(Terminal, match=rf"stops: {name} on .* has committed to lake.tv.{name}"):
+    with pytest.raises(Terminal, match=rf"stops: {name} on .* committed \(table lake.tv.{name}\)"):
         pipelines.land(spark, path)
     assert places(load()) == in_topic(pipelines, name)
 

@@ -12,13 +12,13 @@ from structlog.testing import capture_logs
 from headrace import contract
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal
-from headrace.iceberg.evolving import DoesNotFit, follow
-from headrace.kafka.sender import Record
+from headrace.iceberg.evolve_table import DoesNotFit, follow
+from headrace.kafka.sender import KafkaRecord
 from headrace.schema.avro import parse_avro
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import NAME, RECORD, LandingTable
 from tests.integration.lake_writer.live_writer import live
-from tests.integration.live import LIMIT_S
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,8 +67,8 @@ def schema(fields: Sequence[object]) -> dict[str, Any]:
     return {"type": "record", "name": "tv.Event", "fields": fields}
 
 
-def value(row: object) -> Record:
-    return Record(json.dumps(row).encode(), b"k")
+def value(row: object) -> KafkaRecord:
+    return KafkaRecord(json.dumps(row).encode(), b"k")
 
 
 def rows(table: Table, **scan: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as the scan takes
@@ -106,7 +106,7 @@ def test_a_running_writer_follows_its_schema_file(
         pipelines.send(name, [value(NEW_ROW)])
         assert wait_until(lambda: landed(4), LIMIT_S)
     warned = [one["event"] for one in said if one["log_level"] == "warning"]
-    assert warned == ["the changed schema cannot be used, the one before is"]
+    assert warned == ["the new schema cannot be used; the previous one stays in use"]
     expected = [*[OLD_ROW_NOW] * 3, NEW_ROW_NOW]
     assert sorted(rows(load()), key=lambda row: row["key"]) == expected
     by_spark = spark.table(f"lake.tv.{name}").orderBy("key").drop(contract.METADATA).collect()
@@ -147,8 +147,8 @@ def test_no_record_of_a_new_version_in_the_registry_lands_without_its_new_field(
     def landed() -> int:
         return len(load().scan(selected_fields=(contract.OFFSET,)).to_arrow())
 
-    def framed(known: int, payload: bytes) -> Record:
-        return Record(b"\0" + known.to_bytes(4, "big") + payload, b"k")
+    def framed(known: int, payload: bytes) -> KafkaRecord:
+        return KafkaRecord(b"\0" + known.to_bytes(4, "big") + payload, b"k")
 
     with live(pipelines, spark, path):
         pipelines.send(name, [framed(first.id, b"\x02")])
@@ -177,8 +177,8 @@ def test_what_changed_while_it_was_stopped_is_followed_or_told(
         " it would have to widen many[].n from int to long;"
         " it would have to add many[].unit (string);"
         " it would have to add more (map<string, int>)\n"
-        "  → schema_evolution: widen lets the table follow; otherwise name another table, or"
-        " bring schema and table together"
+        "  → with schema_evolution: widen the table follows the schema; otherwise name another table,"
+        " or make the schema and the table agree"
     )
     pipelines.send(name, [value(NEW_ROW)])
     path = pipelines.table(name, name, schema(SECOND), schema_evolution="widen")
@@ -197,7 +197,7 @@ def test_a_change_that_no_table_can_follow(
     pipelines.send(name, [value({"id": "x"}), value({"id": 2}), value({"id": 3, "more": "y"})])
     path = pipelines.table(name, name, other, **more)
     if policy == "stop":
-        with pytest.raises(Terminal, match="id is int, the schema says string"):
+        with pytest.raises(Terminal, match="id is int, but the schema has string"):
             pipelines.land(spark, path)
         assert rows(load()) == [{"id": 1}]
         return

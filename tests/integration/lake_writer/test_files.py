@@ -23,8 +23,15 @@ from pyiceberg.types import IntegerType, LongType, TimestamptzType
 from headrace import contract
 from headrace.contract import METADATA, with_metadata
 from headrace.iceberg.append import Append, append
-from headrace.iceberg.table_files import MOST_OPEN, TableFiles, TablePlace, place_of
-from headrace.landing.row_groups import FEWEST_ROWS, MOST_ROWS, MOST_SPAN_US
+from headrace.iceberg.table_files import (
+    FEWEST_ROWS,
+    MOST_OPEN,
+    MOST_ROWS,
+    MOST_SPAN_US,
+    TableFiles,
+    TableLocation,
+    location_of,
+)
 from headrace.records.arrow import column_maker
 from headrace.records.rows import row_class
 from headrace.schema.iceberg import to_iceberg
@@ -74,7 +81,7 @@ def make(catalog: SqlCatalog, record: Record, *partitions: tuple[str, str]) -> T
 
 
 def rows_of(
-    place: TablePlace, record: Record, rows: Sequence[Any], times_us: NDArray[np.int64]
+    place: TableLocation, record: Record, rows: Sequence[Any], times_us: NDArray[np.int64]
 ) -> pa.Table:
     """Return rows as a task has them: offsets count up, all of one partition."""
     columns = place.columns
@@ -101,7 +108,7 @@ def numbered(number: int) -> list[Any]:
     ]
 
 
-def written(place: TablePlace, rows: pa.Table) -> list[DataFile]:
+def written(place: TableLocation, rows: pa.Table) -> list[DataFile]:
     files = TableFiles(place)
     files.write(rows)
     return files.close()
@@ -127,7 +134,7 @@ def test_partitions_by_time(catalog: SqlCatalog, unit: str) -> None:
     # Before 1970, too: division rounds another way there.
     times = np.sort(np.arange(-100, 100, dtype=np.int64) * 55 * HOUR_US + 7)
     files = written(
-        place_of(table, 2**27), rows_of(place_of(table, 2**27), OWN, numbered(200), times)
+        location_of(table, 2**27), rows_of(location_of(table, 2**27), OWN, numbered(200), times)
     )
     for file in files:
         column = pq.read_table(urlparse(file.file_path).path, partitioning=None).column(METADATA)
@@ -141,7 +148,7 @@ def test_partitions_by_time(catalog: SqlCatalog, unit: str) -> None:
 def test_partitions_by_value(catalog: SqlCatalog) -> None:
     chosen = (("identity", "kind"), ("bucket[4]", "id"), ("truncate[100]", "id"), ("month", "day"))
     table = make(catalog, OWN, *chosen)
-    place = place_of(table, 2**27)
+    place = location_of(table, 2**27)
     files = written(place, rows_of(place, OWN, numbered(300), np.arange(300)))
     for file in files:
         found = pq.read_table(urlparse(file.file_path).path, partitioning=None).to_pylist()
@@ -161,7 +168,7 @@ def test_partitions_by_value(catalog: SqlCatalog) -> None:
 
 def test_row_groups_are_bounded_and_in_order(catalog: SqlCatalog) -> None:
     table = make(catalog, OWN)
-    place = place_of(table, 2**27)
+    place = location_of(table, 2**27)
     dense = np.arange(MOST_ROWS + 5_000) * 100
     sparse = dense[-1] + np.arange(1, 6_000) * 1_000_000
     times = np.concatenate([dense, sparse])
@@ -181,14 +188,14 @@ def test_row_groups_are_bounded_and_in_order(catalog: SqlCatalog) -> None:
 
 def test_a_file_ends_at_its_target_size_or_where_the_order_would(catalog: SqlCatalog) -> None:
     table = make(catalog, OWN)
-    place = place_of(table, 200_000)
+    place = location_of(table, 200_000)
     times = np.arange(6 * MOST_ROWS)
     files = written(place, rows_of(place, OWN, numbered(len(times)), times))
     assert 2 <= len(files) <= 6
     assert all(file.file_size_in_bytes > 200_000 for file in files[:-1])
     for file in files:
         assert file.file_size_in_bytes == Path(urlparse(file.file_path).path).stat().st_size
-    unordered = TableFiles(place_of(table, 2**27))
+    unordered = TableFiles(location_of(table, 2**27))
     for start in (1000, 2000, 0):
         unordered.write(rows_of(place, OWN, numbered(10), np.arange(start, start + 10)))
     assert [file.record_count for file in unordered.close()] == [20, 10]
@@ -198,7 +205,7 @@ def test_hundreds_of_days_in_one_batch_are_hundreds_of_files_and_few_are_open(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make(catalog, OWN, ("day", contract.INGESTION_TS))
-    place = place_of(table, 2**27)
+    place = location_of(table, 2**27)
     files = TableFiles(place)
     descriptors = Path("/proc/self/fd")
     before, most = len(list(descriptors.iterdir())), 0
@@ -226,7 +233,7 @@ def test_bounds_in_the_manifest_whatever_the_width(catalog: SqlCatalog) -> None:
     fields = tuple(Field(f"c{n}", Primitive.INT, nullable=True) for n in range(300))
     wide = Record("tv.Wide", fields)
     table = make(catalog, wide)
-    place = place_of(table, 2**27)
+    place = location_of(table, 2**27)
     rows = [row_class(wide)(*range(300)) for _ in range(10)]
     after = commit(table, written(place, rows_of(place, wide, rows, np.arange(10) * 5 + 100)))
     (task,) = after.scan().plan_files()
@@ -243,7 +250,7 @@ def test_bounds_in_the_manifest_whatever_the_width(catalog: SqlCatalog) -> None:
 
 def test_what_is_discarded_leaves_nothing(catalog: SqlCatalog) -> None:
     table = make(catalog, OWN, ("identity", "kind"))
-    place = place_of(table, 1)
+    place = location_of(table, 1)
     files = TableFiles(place)
     files.write(rows_of(place, OWN, numbered(100), np.arange(100)))
     files.write(rows_of(place, OWN, numbered(100), np.arange(100, 200)))
@@ -296,7 +303,7 @@ def test_every_value_comes_back_as_it_was(catalog: SqlCatalog, data: st.DataObje
     record = data.draw(records())
     given_values: list[Any] = data.draw(st.lists(values(record), min_size=1, max_size=4))
     table = make(catalog, record)
-    place = place_of(table, 2**27)
+    place = location_of(table, 2**27)
     rows = [held(record, one) for one in given_values]
     after = commit(table, written(place, rows_of(place, record, rows, np.arange(len(rows)))))
     # Not by pyiceberg, for which a null list of structs is empty: apache/iceberg-python#3833.

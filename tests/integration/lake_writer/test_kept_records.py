@@ -10,7 +10,7 @@ from pyiceberg.types import BinaryType, BooleanType, StringType
 from headrace.config.load import load_lake_table
 from headrace.contract import QUARANTINE_EXCEPTION_MESSAGE, QUARANTINE_OFFSET
 from headrace.errors import BadConfig, Terminal
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
 from lake_writer.audit import audit
 from lake_writer.maintenance import Maintenance
@@ -106,7 +106,7 @@ def test_it_is_kept_from_when_the_file_says_so_until_it_no_longer_does(
     load: Callable[[], Table],
 ) -> None:
     def land(number: int, **more: object) -> None:
-        pipelines.send(name, [Record(b'{"id": %d}' % number, b"k", [("h", b"v")], T0_MS)])
+        pipelines.send(name, [KafkaRecord(b'{"id": %d}' % number, b"k", [("h", b"v")], T0_MS)])
         pipelines.land(spark, pipelines.table(name, name, NULLABLE, **more))
 
     land(1)
@@ -116,10 +116,10 @@ def test_it_is_kept_from_when_the_file_says_so_until_it_no_longer_does(
     assert load().properties["headrace.avro-schema"] == property_before
     # Another field comes meanwhile, and the column is neither dropped nor asked to be anything.
     wider = {**NULLABLE, "fields": [*NULLABLE["fields"], {"name": "at", "type": ["null", "long"]}]}
-    pipelines.send(name, [Record(b'{"id": 4, "at": 5}', b"k", [("h", b"v")], T0_MS)])
+    pipelines.send(name, [KafkaRecord(b'{"id": 4, "at": 5}', b"k", [("h", b"v")], T0_MS)])
     path = pipelines.table(name, name, wider, schema_evolution="widen", keep=["headers"])
     pipelines.land(spark, path)
-    pipelines.send(name, [Record(b'{"id": 5, "at": 5}', b"k", [("h", b"v")], T0_MS)])
+    pipelines.send(name, [KafkaRecord(b'{"id": 5, "at": 5}', b"k", [("h", b"v")], T0_MS)])
     pipelines.land(spark, pipelines.table(name, name, wider, schema_evolution="widen"))
     headers = [{"name": "h", "value": b"v"}]
     found = {row["id"]: row["__record__"] for row in stored(spark, name)}
@@ -164,7 +164,7 @@ def test_bad_records_between_good_ones_shift_nothing(
     spark: SparkSession, pipelines: Pipelines, name: str
 ) -> None:
     records = [
-        Record(b"{" if n % 3 == 1 else b'{"id": %d}' % n, b"%d" % n, [("n", b"%d" % n)], T0_MS)
+        KafkaRecord(b"{" if n % 3 == 1 else b'{"id": %d}' % n, b"%d" % n, [("n", b"%d" % n)], T0_MS)
         for n in range(30)
     ]
     pipelines.send(name, records)
@@ -182,10 +182,10 @@ def test_a_column_of_that_name_that_somebody_else_made_is_told_of(
     pipelines.land(spark, pipelines.table(name, name, NULLABLE))
     with load().update_schema() as change:
         change.add_column("__record__", StringType())
-    with pytest.raises(Terminal, match=r"has a column __record__ of its own"):
+    with pytest.raises(Terminal, match=r"already has another column __record__"):
         pipelines.land(spark, pipelines.table(name, name, NULLABLE, keep=["key"]))
     own = {**NULLABLE, "fields": [*NULLABLE["fields"], {"name": "__RECORD__", "type": "long"}]}
-    with pytest.raises(BadConfig, match="the name __record__ is kept"):
+    with pytest.raises(BadConfig, match="the name __record__ is reserved"):
         pipelines.land(spark, pipelines.table(name, name, own, keep=["key"]))
 
 
@@ -195,9 +195,9 @@ def test_a_header_whose_name_is_no_utf_8_makes_a_bad_record(
     """Kafka takes any bytes as a name, and its client reads UTF-8 alone: one record, not a stop."""
     bootstrap = pipelines.workspace.cluster("fronting").bootstrap_servers
     own = [(b"bad\xfe", b"1"), (b"trace", b"\xff"), (b"bad\xff", b"2")]
-    pipelines.send(name, [Record(b'{"id": 1}', None, [("k", b"v")], T0_MS, partition=0)])
+    pipelines.send(name, [KafkaRecord(b'{"id": 1}', None, [("k", b"v")], T0_MS, partition=0)])
     send_with_headers(bootstrap, name, b'{"id": 2}', own)
-    pipelines.send(name, [Record(b'{"id": 3}', None, [("k", b"v")], T0_MS, partition=0)])
+    pipelines.send(name, [KafkaRecord(b'{"id": 3}', None, [("k", b"v")], T0_MS, partition=0)])
     for number, keep in enumerate(([], ["headers"])):
         table = f"{name}_{number}"
         topic = f"{table}.quarantine"
@@ -219,7 +219,7 @@ def test_a_writer_that_stops_at_bad_records_names_the_one_with_such_a_header(
     spark: SparkSession, pipelines: Pipelines, name: str
 ) -> None:
     bootstrap = pipelines.workspace.cluster("fronting").bootstrap_servers
-    pipelines.send(name, [Record(b'{"id": 1}', partition=0, timestamp_ms=T0_MS)])
+    pipelines.send(name, [KafkaRecord(b'{"id": 1}', partition=0, timestamp_ms=T0_MS)])
     send_with_headers(bootstrap, name, b'{"id": 2}', [(b"\xff", b"v")])
     path = pipelines.table(name, name, NULLABLE, hygiene={"on_bad_record": "fail"})
     with pytest.raises(Terminal, match=rf"{name}-0 @ 1: the name of a header is no UTF-8"):

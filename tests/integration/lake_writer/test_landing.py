@@ -10,9 +10,9 @@ import pytest
 
 from headrace import contract
 from headrace.errors import HeadraceError, Terminal
-from headrace.kafka.sender import Record
-from headrace.landing.marks import SUMMARY, Mark, Span, mark_property
-from headrace.locks import AlreadyHeld, hold
+from headrace.kafka.sender import KafkaRecord
+from headrace.landing.commit_state import SUMMARY, CommitState, Span, state_property
+from headrace.locks import AlreadyRunning, hold
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import BOUNDED, bounds, places
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
@@ -49,7 +49,7 @@ def test_rows_and_files(
     # Newest first: the file must be in the order of time all the same.
     times = [day + minute for day in days for minute in range(50, 0, -1)]
     records = [
-        Record(event(n), str(n).encode(), (("region", b"eu"),) if n else (), time)
+        KafkaRecord(event(n), str(n).encode(), (("region", b"eu"),) if n else (), time)
         for n, time in enumerate(times)
     ]
     pipelines.send(name, records)
@@ -88,22 +88,22 @@ def test_every_commit_says_where_it_ends(
     spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
 ) -> None:
     path = pipelines.table(name, name, batch={"max_rows": 10})
-    pipelines.send(name, [Record(event(n), b"same") for n in range(15)])
+    pipelines.send(name, [KafkaRecord(event(n), b"same") for n in range(15)])
     assert pipelines.land(spark, path) == Landed(commits=2, rows=15)
     (partition,) = {place for place, _ in places(load())}
-    marks = [
-        Mark.from_json(snapshot.summary.additional_properties[SUMMARY])
+    states = [
+        CommitState.from_json(snapshot.summary.additional_properties[SUMMARY])
         for snapshot in load().snapshots()
         if snapshot.summary is not None
     ]
     other = 1 - partition
     none = Span(0, 0, 0, epoch=0)
-    assert [mark.spans for mark in marks] == [
+    assert [state.spans for state in states] == [
         {partition: Span(0, 0, 10, epoch=0), other: none},
         {partition: Span(0, 10, 15, epoch=0), other: none},
     ]
-    assert {mark.identity.pid for mark in marks} == {os.getpid()}
-    assert load().properties[mark_property(name)] == marks[1].to_json()
+    assert {state.identity.pid for state in states} == {os.getpid()}
+    assert load().properties[state_property(name)] == states[1].to_json()
     assert pipelines.land(spark, path) == Landed()
     assert len(load().snapshots()) == 2
 
@@ -114,7 +114,7 @@ def test_bounds_are_kept_for_a_table_of_300_columns(
     """Iceberg keeps metrics of the first 100 columns, unless it is told of others."""
     columns = [{"name": f"c{n}", "type": ["null", "int"], "default": None} for n in range(300)]
     schema = {"type": "record", "name": "tv.Wide", "fields": columns}
-    pipelines.send(name, [Record(b'{"c299":1}', b"k", (), T0_MS + n) for n in range(3)])
+    pipelines.send(name, [KafkaRecord(b'{"c299":1}', b"k", (), T0_MS + n) for n in range(3)])
     pipelines.land(spark, pipelines.table(name, name, schema))
     (said,) = bounds(load())
     (partition,) = {place for place, _ in places(load())}
@@ -195,7 +195,7 @@ def test_poison_goes_to_the_quarantine_and_the_rest_lands(
 ) -> None:
     good = b'{"words":["a"],"points":[{"x":1}]}'
     own = (("trace", b"\xfe"), ("trace", None))
-    pipelines.send(name, [Record(value, b"k", own, T0_MS) for value in (good, *POISON, good)])
+    pipelines.send(name, [KafkaRecord(value, b"k", own, T0_MS) for value in (good, *POISON, good)])
     path = pipelines.table(name, name, LISTS)
     assert pipelines.land(spark, path) == Landed(commits=1, rows=2, quarantined=len(POISON))
     assert [row["points"] for row in rows(load())] == [[{"x": 1, "unit": "m"}]] * 2
@@ -206,7 +206,7 @@ def test_poison_goes_to_the_quarantine_and_the_rest_lands(
     # Its own time: what is replayed from a quarantine lands where it belongs.
     assert {one.timestamp_ms for one in kept} == {T0_MS}
     # A batch of nothing but poison is a commit too: what it read is not read again.
-    pipelines.send(name, [Record(b"[]", b"k")])
+    pipelines.send(name, [KafkaRecord(b"[]", b"k")])
     assert pipelines.land(spark, path) == Landed(commits=1, quarantined=1)
     shutil.rmtree(checkpoint_of(pipelines, name))
     assert pipelines.land(spark, path) == Landed()
@@ -216,9 +216,9 @@ def test_poison_goes_to_the_quarantine_and_the_rest_lands(
 def test_a_table_that_stops_at_a_bad_record_says_which(
     spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
 ) -> None:
-    pipelines.send(name, [Record(event(1), b"k"), Record(None, b"k")])
+    pipelines.send(name, [KafkaRecord(event(1), b"k"), KafkaRecord(None, b"k")])
     path = pipelines.table(name, name, hygiene={"on_bad_record": "fail"})
-    said = rf"stops at a bad record: {name}-\d @ 1: the record has no value"
+    said = rf"stops at a rejected record: {name}-\d @ 1: the record has no value"
     with pytest.raises(HeadraceError, match=said):
         pipelines.land(spark, path)
     assert load().current_snapshot() is None
@@ -227,7 +227,9 @@ def test_a_table_that_stops_at_a_bad_record_says_which(
 def test_raw_lands_any_bytes(
     spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
 ) -> None:
-    pipelines.send(name, [Record(b"\xff\x00", b"k"), Record(None, b"k"), Record(b"", b"k")])
+    pipelines.send(
+        name, [KafkaRecord(b"\xff\x00", b"k"), KafkaRecord(None, b"k"), KafkaRecord(b"", b"k")]
+    )
     source = {"type": "kafka", "cluster": "fronting", "topic": name, "format": "raw"}
     pipelines.land(spark, pipelines.table(name, name, source=source))
     assert [(row["key"], row["value"]) for row in sorted(rows(load()), key=repr)] == [
@@ -250,10 +252,10 @@ def test_a_table_with_other_columns_is_refused_by_name(
     with pytest.raises(Terminal) as refused:
         pipelines.land(spark, other)
     assert str(refused.value) == (
-        f"table lake.tv.{name} does not fit the schema: id is long, the schema says string;"
-        " it would have to let at be null, which the schema no longer has;"
+        f"table lake.tv.{name} does not fit the schema: id is long, but the schema has string;"
+        " it would have to allow null in at, which the schema no longer has;"
         " it would have to add more (int)\n"
-        "  → name another table, or bring schema and table together"
+        "  → name another table, or make the schema and the table agree"
     )
 
 
@@ -263,7 +265,7 @@ def test_a_second_writer_is_told_who_runs(
     lock = pipelines.workspace.state_dir / "lake_writer" / name / "lock"
     with (
         hold(lock, "it", ""),
-        pytest.raises(AlreadyHeld, match=rf"lake writer {name} already runs \(pid \d+\)"),
+        pytest.raises(AlreadyRunning, match=rf"lake writer {name} already runs \(pid \d+\)"),
     ):
         pipelines.land(spark, pipelines.table(name, name))
 

@@ -11,17 +11,16 @@ from headrace.config.load import load_lake_table
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record
-from headrace.landing.commits import TopicMadeAnew
-from headrace.landing.marks import SUMMARY, Mark
+from headrace.kafka.sender import KafkaRecord
+from headrace.kafka.source_topic import OffsetsGone, TopicRecreated
+from headrace.landing.commit_state import SUMMARY, CommitState
 from lake_writer.audit import audit
-from lake_writer.places import OffsetsGone
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.lake_writer.live_writer import live
-from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
 from tests.integration.router.live_router import delete_before
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,17 +40,17 @@ def test_a_commit_has_no_more_bytes_than_allowed(
     spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
 ) -> None:
     values = [event(number, "x" * 1_000) for number in range(400)]
-    pipelines.send(name, [Record(value, b"k") for value in values])
+    pipelines.send(name, [KafkaRecord(value, b"k") for value in values])
     path = pipelines.table(name, name, batch={"max_bytes": "100kB"})
     size = len(values[-1])
     commits = -(-400 * size // 100_000)
     assert pipelines.land(spark, path) == Landed(commits=commits, rows=400)
-    marks = [
-        Mark.from_json(snapshot.summary.additional_properties[SUMMARY])
+    states = [
+        CommitState.from_json(snapshot.summary.additional_properties[SUMMARY])
         for snapshot in load().snapshots()
         if snapshot.summary is not None
     ]
-    spans = [mark.spans[0] for mark in marks]
+    spans = [state.spans[0] for state in states]
     assert [one.next for one in spans[:-1]] == [one.start for one in spans[1:]]
     sizes = [sum(map(len, values[one.start : one.next])) for one in spans]
     assert max(sizes) <= 100_000
@@ -67,7 +66,7 @@ def test_what_retention_took_stops_the_writer_or_is_kept_as_lost(
     pipelines.land(spark, path)
     pipelines.send(name, map(event, range(10, 20)))
     delete_before(pipelines, name, 15)
-    said = rf"no longer has records that were to land next: {name}-0 @ 10 to 14 \(5 records\)"
+    said = rf"no longer has the records that had to be read next: {name}-0 @ 10 to 14 \(5 records\)"
     with pytest.raises(OffsetsGone, match=said):
         pipelines.land(spark, path)
     source = {"type": "kafka", "cluster": "fronting", "topic": name, "format": "json"}
@@ -115,7 +114,10 @@ def test_tombstones(
     landed: Landed,
     kept: list[bytes],
 ) -> None:
-    pipelines.send(name, [Record(b'{"id":1}', b"k"), Record(None, b"k"), Record(b'{"id":3}', b"k")])
+    pipelines.send(
+        name,
+        [KafkaRecord(b'{"id":1}', b"k"), KafkaRecord(None, b"k"), KafkaRecord(b'{"id":3}', b"k")],
+    )
     hygiene = {} if policy is None else {"tombstones": policy}
     path = pipelines.table(name, name, OPTIONAL, hygiene=hygiene)
     assert pipelines.land(spark, path) == landed
@@ -144,10 +146,10 @@ def test_a_topic_that_is_made_anew_under_a_running_writer(
             pipelines.send(name, map(event, range(20)))
             assert wait_until(running.ended, LIMIT_S)
 
-    anew = f"topic {name} was deleted and made anew"
+    anew = f"topic {name} was deleted and re-created"
     # Or it looks just while there is no such topic.
     with pytest.raises(Terminal, match=f"{anew}|no topic {name}"):
         run()
-    with pytest.raises(TopicMadeAnew, match=anew):
+    with pytest.raises(TopicRecreated, match=anew):
         pipelines.land(spark, path)
     assert len(places(load())) == 10

@@ -16,7 +16,7 @@ from headrace.config.load import load_lake_table
 from headrace.errors import HeadraceError
 from headrace.iceberg.append import Append, append
 from headrace.iceberg.tables import ensure_table, table_loader
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from headrace.landing import commits as protocol
 from headrace.schema.avro import parse_avro
 from headrace.signals import Drain
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 T0_MS = 1_772_323_200_000
 MINUTE_MS = 60_000
@@ -52,7 +52,7 @@ def test_a_table_after_maintenance(
     pipelines.make_topic(name)
     # Two hours in batches of ten minutes, the later hour first.
     times = [T0_MS + minute * MINUTE_MS for minute in (*range(60, 110), *range(50))]
-    pipelines.send(name, [Record(event(at), timestamp_ms=at) for at in times])
+    pipelines.send(name, [KafkaRecord(event(at), timestamp_ms=at) for at in times])
     path = pipelines.table(name, name, batch={"max_rows": 10})
     pipelines.land(spark, path)
     load = table_loader(workspace, f"lake.tv.{name}")
@@ -94,7 +94,7 @@ def test_every_file_of_a_wide_table_has_bounds_before_and_after(
     pipelines.make_topic(name)
     columns = [{"name": f"c{n}", "type": ["null", "int"], "default": None} for n in range(300)]
     schema = {"type": "record", "name": "tv.Wide", "fields": columns}
-    pipelines.send(name, [Record(b'{"c299":1}', timestamp_ms=T0_MS + n) for n in range(50)])
+    pipelines.send(name, [KafkaRecord(b'{"c299":1}', timestamp_ms=T0_MS + n) for n in range(50)])
     path = pipelines.table(name, name, schema, batch={"max_rows": 10})
     pipelines.land(spark, path)
     load = table_loader(workspace, f"lake.tv.{name}")
@@ -196,7 +196,7 @@ def test_what_a_crash_leaves_is_removed_and_nothing_else(
     pipelines.send(name, map(event, range(10, 20)))
     with monkeypatch.context() as patched:
         # It ends with files and manifests written, and no catalog that knows of them.
-        patched.setattr(protocol, "WAITS_S", (0.0,))
+        patched.setattr(protocol, "ATTEMPTS", 1)
         patched.setattr(SqlCatalog, "commit_table", ends_here)
         with pytest.raises(HeadraceError, match="injected"):
             pipelines.land(spark, path)

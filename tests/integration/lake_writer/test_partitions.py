@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace import contract
+from headrace.config.lake_table.partitioning import parse_partition
 from headrace.config.load import load_lake_table
-from headrace.config.partitioning import parse_partition
 from headrace.embedded.process import wait_until
-from headrace.iceberg.evolving import follow_partitions
-from headrace.kafka.sender import Record
+from headrace.iceberg.evolve_table import follow_partitions
+from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
 from lake_writer.audit import audit
 from lake_writer.maintenance import Maintenance
 from tests.integration.backfill.in_process import Commands, rows_in
 from tests.integration.lake_writer.landing_table import NAME, LandingTable, places
 from tests.integration.lake_writer.live_writer import live
-from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ COLUMNS = ["id", "__metadata__.partition", "__metadata__.offset"]
 def send(pipelines: Pipelines, name: str, numbers: range) -> None:
     """Send records of two hours."""
     times = ((one, T0_MS + one % 2 * HOUR_MS + one) for one in numbers)
-    pipelines.send(name, [Record(event(one), b"k", timestamp_ms=at) for one, at in times])
+    pipelines.send(name, [KafkaRecord(event(one), b"k", timestamp_ms=at) for one, at in times])
 
 
 def lake_table(pipelines: Pipelines, name: str, partitions: list[str] | None) -> Path:

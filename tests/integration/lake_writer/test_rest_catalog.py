@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from headrace.landing.commits import Batch, LostRace, TableCommits
-from headrace.landing.marks import Identity
+from headrace.landing.commit_state import Identity
+from headrace.landing.commits import LostRace, TableBatch, TableCommits
 from headrace.schema.iceberg import to_iceberg
 from tests.integration.lake_writer.landing_table import NAME, RECORD, TOPIC, data_file, places
 from tests.rest_catalog_server import RestCatalogServer
@@ -26,9 +26,9 @@ def writer_over(catalog: Catalog, host: str) -> TableCommits:
     return commits
 
 
-def batch(catalog: Catalog, offsets: range) -> Batch:
+def batch(catalog: Catalog, offsets: range) -> TableBatch:
     file = data_file(catalog.load_table(NAME), TOPIC, 0, offsets)
-    return Batch([file], {0: offsets.start}, {0: offsets.stop})
+    return TableBatch([file], {0: offsets.start}, {0: offsets.stop})
 
 
 def test_the_answer_to_a_commit_is_lost(tmp_path: Path) -> None:

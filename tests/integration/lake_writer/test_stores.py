@@ -12,13 +12,14 @@ import pytest
 
 from headrace.config.load import load_lake_table, load_workspace
 from headrace.iceberg.tables import table_loader
-from headrace.kafka.sender import Record
+from headrace.kafka.sender import KafkaRecord
 from lake_writer.audit import audit
 from lake_writer.writer import Landed
 from tests import postgres_server, rest_catalog_server, s3_server
 from tests.conftest import HEADRACE_YAML
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LONG_LIMIT_S
 from tests.postgres_server import PostgresServer
 from tests.rest_catalog_server import RestCatalogServer
 from tests.s3_server import S3Server
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from headrace.embedded.broker import Broker
 
 BIN = Path(sys.executable).parent
-LIMIT_S = 300.0
 T0_MS = 1_772_323_200_000
 PERIOD = ("--start-ts", "2026-03-01T00:00:00Z", "--end-ts", "2026-03-01T01:00:00Z")
 ROWS = 50
@@ -66,7 +66,9 @@ def pipelines_on(broker: Broker, root: Path, catalog: dict[str, str]) -> Pipelin
 def run(root: Path, script: str, *arguments: str) -> dict[str, object]:
     """Run a console script as a user; returns what it reports."""
     command = [str(BIN / script), *arguments, "--workspace", str(root), "-o", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=LONG_LIMIT_S, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     (root / f"said-{arguments[0]}").write_text(done.stdout + done.stderr)
     found: dict[str, object] = json.loads(done.stdout)
@@ -83,7 +85,7 @@ def test_a_table_from_its_first_commit_to_its_replay(
     name, root = unique("stored"), tmp_path / "workspace"
     pipelines = pipelines_on(broker, root, catalog)
     pipelines.make_topic(name)
-    pipelines.send(name, [Record(event(n), timestamp_ms=T0_MS + n) for n in range(ROWS)])
+    pipelines.send(name, [KafkaRecord(event(n), timestamp_ms=T0_MS + n) for n in range(ROWS)])
     path = pipelines.table(name, name, batch={"max_rows": 10})
     assert pipelines.land(spark, path) == Landed(commits=5, rows=ROWS)
     load = table_loader(pipelines.workspace, f"lake.tv.{name}")
@@ -93,7 +95,7 @@ def test_a_table_from_its_first_commit_to_its_replay(
     assert (maintained["files_before"], maintained["files_after"]) == (5, 1)
     assert maintained["orphans_removed"] == 0
     assert places(load()) == landed
-    pipelines.send(name, [Record(event(ROWS), timestamp_ms=T0_MS + ROWS)])
+    pipelines.send(name, [KafkaRecord(event(ROWS), timestamp_ms=T0_MS + ROWS)])
     assert pipelines.land(spark, path) == Landed(commits=1, rows=1)
     assert audit(pipelines.workspace, load_lake_table(path, pipelines.workspace)).ok
     to = ("--table", f"lake.tv.{name}", "--to", f"jsonl:{root}/replayed", *PERIOD)

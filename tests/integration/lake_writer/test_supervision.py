@@ -15,8 +15,8 @@ from headrace.embedded.process import wait_until
 from headrace.errors import TableMissing
 from headrace.iceberg.catalog import open_catalog
 from tests.integration.lake_writer.live_writer import live
-from tests.integration.live import LIMIT_S
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-AGAIN = "a job is started again"
+AGAIN = "a job is restarted"
 
 
 @pytest.fixture

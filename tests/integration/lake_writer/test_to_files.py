@@ -13,17 +13,17 @@ import pytest
 from headrace import contract
 from headrace.config.load import load_lake_table
 from headrace.errors import Terminal, Transient
-from headrace.iceberg.table_files import TableFiles, place_of
+from headrace.iceberg.table_files import TableFiles, location_of
 from headrace.iceberg.tables import ensure_table, table_loader
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record
-from headrace.records.avro_writer import AvroWriter
-from headrace.records.json_writer import JsonWriter
+from headrace.kafka.sender import KafkaRecord
+from headrace.records.avro.writer import AvroWriter
+from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import row_class
 from headrace.schema.avro import parse_avro
 from lake_writer.audit import audit
 from lake_writer.plan import landing_plan, values_of
-from lake_writer.task import Work, work
+from lake_writer.task import LandingWork, work
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
@@ -82,7 +82,7 @@ SHOWN = [
 
 @pytest.fixture
 def name(unique: Callable[[str], str], pipelines: Pipelines) -> str:
-    chosen = unique("lane")
+    chosen = unique("files")
     pipelines.make_topic(chosen, partitions=8)
     return chosen
 
@@ -122,7 +122,7 @@ def test_every_type_as_spark_reads_it(
         known = registry_server.put(f"{name}-value", json.dumps(SCHEMA))
         source["schema"] = {"registry": {"url": registry_server.url, "subject": f"{name}-value"}}
         write = AvroWriter(record, known.id)
-    pipelines.send(name, [Record(write(row), b"k") for row in values_in_rows()])
+    pipelines.send(name, [KafkaRecord(write(row), b"k") for row in values_in_rows()])
     path = pipelines.table(name, name, SCHEMA, source=source)
     assert pipelines.land(spark, path) == Landed(commits=1, rows=2)
     table = spark.table(f"lake.tv.{name}").orderBy(contract.OFFSET).drop(contract.METADATA)
@@ -131,7 +131,7 @@ def test_every_type_as_spark_reads_it(
 
 
 def test_files_follow_the_bytes(spark: SparkSession, pipelines: Pipelines, name: str) -> None:
-    pipelines.send(name, [Record(event(n), str(n).encode()) for n in range(400)])
+    pipelines.send(name, [KafkaRecord(event(n), str(n).encode()) for n in range(400)])
     target = {"catalog": "lake", "database": "tv", "table": name}
     path = pipelines.table(name, name, table=target)
     assert pipelines.land(spark, path).rows == 400
@@ -150,7 +150,7 @@ class WithoutSpark:
         self.table: Table = ensure_table(pipelines.workspace, loaded.config.table, values.schema)
         plan = landing_plan(pipelines.workspace, loaded, values)
         held = KafkaCluster(pipelines.workspace.cluster("fronting")).offsets(name)
-        self.work = Work(plan, place_of(self.table, 2**27), held)
+        self.work = LandingWork(plan, location_of(self.table, 2**27), held)
 
     def files(self) -> list[Path]:
         return list((Path(urlparse(self.table.location()).path) / "data").rglob("*.parquet"))
@@ -177,7 +177,7 @@ def test_where_a_task_stops_it_leaves_nothing(pipelines: Pipelines, name: str) -
     task = WithoutSpark(pipelines, name, hygiene={"on_bad_record": "fail"})
     done = work(task.work)
     assert isinstance(done.problem, Terminal)
-    assert "stops at a bad record" in str(done.problem)
+    assert "stops at a rejected record" in str(done.problem)
     assert task.files() == []
 
 
@@ -186,9 +186,15 @@ def test_a_timestamp_that_is_none_is_turned_away(
     pipelines: Pipelines, name: str, at_ms: int
 ) -> None:
     """Beyond any calendar, or what Kafka has where a producer gave none."""
-    pipelines.send(name, [Record(event(1), b"k"), Record(event(2), b"k", timestamp_ms=at_ms)])
+    pipelines.send(
+        name, [KafkaRecord(event(1), b"k"), KafkaRecord(event(2), b"k", timestamp_ms=at_ms)]
+    )
     done = work(WithoutSpark(pipelines, name).work)
     assert done.problem is None
-    assert (done.records, done.bad, sum(one.record_count for one in done.files)) == (2, 1, 1)
+    assert (done.records, done.quarantined, sum(one.record_count for one in done.files)) == (
+        2,
+        1,
+        1,
+    )
     (kept,) = pipelines.seen(f"{name}.quarantine", "fronting")
     assert kept.timestamp_ms == at_ms

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.records.avro_writer import AvroWriter
+from headrace.records.avro.writer import AvroWriter
 from headrace.records.framing import ID_END
 from headrace.schema.avro import to_avro
 from tests.registry_server import RegistryServer

@@ -9,9 +9,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from headrace.kafka.settings import quiet
-from router.ledger_file import LedgerFile
-from router.state import stream_state
-from tests.integration.live import LIMIT_S, Live, until_drained
+from router.ledger.file import LedgerFile
+from router.ledger.state import stream_state
+from tests.integration.live import Live, until_drained
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from router.ledger import Stretch
-    from router.state import StreamState
+    from router.ledger.entries import LedgerStretch
+    from router.ledger.state import StreamState
     from tests.integration.pipelines import Pipelines
 
 
@@ -45,7 +46,9 @@ def places_of(pipelines: Pipelines, stream: str, name: str = "out") -> dict[int,
     return ledger_of(pipelines, stream, name).positions if file.exists() else {}
 
 
-def stretch_of(pipelines: Pipelines, stream: str, name: str = "out", partition: int = 0) -> Stretch:
+def stretch_of(
+    pipelines: Pipelines, stream: str, name: str = "out", partition: int = 0
+) -> LedgerStretch:
     """Return all that was done of a partition as one stretch."""
     found = [
         one.stretches[partition]

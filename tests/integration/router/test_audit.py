@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Producer
 
 from headrace.kafka.cluster import KafkaCluster
-from router.ledger import Counts, Entry, Stretch
-from router.ledger_file import Header, LedgerFile
-from router.member import BEGINNING, now_text
-from router.state import stream_state
+from router.ledger.entries import BEGINNING, Counts, LedgerEntry, LedgerStretch
+from router.ledger.file import Header, LedgerFile
+from router.ledger.state import stream_state
+from router.run.member import now_text
 from tests.integration.pipelines import Pipelines, event
 from tests.unit.router.workspaces import invoke
 
@@ -29,21 +29,21 @@ def topic(unique: Callable[[str], str], pipelines: Pipelines) -> str:
     return name
 
 
-def keep(pipelines: Pipelines, topic: str, *stretches: Stretch) -> Path:
+def keep(pipelines: Pipelines, topic: str, *stretches: LedgerStretch) -> Path:
     """Write the ledger of the output `out`; return its file."""
     kafka = KafkaCluster(pipelines.workspace.cluster("fronting"))
     ledger = LedgerFile(stream_state(pipelines.workspace, topic).ledger("out"))
-    first = Stretch(stretches[0].start, stretches[0].start, Counts())
+    first = LedgerStretch(stretches[0].start, stretches[0].start, Counts())
     header = Header(topic, "out", "fronting", topic, kafka.topic_id(topic))
-    ledger.begin(header, Entry(BEGINNING, now_text(), {0: first}))
+    ledger.begin(header, LedgerEntry(BEGINNING, now_text(), {0: first}))
     for batch, stretch in enumerate(stretches):
-        ledger.append(Entry(batch, now_text(), {0: stretch}))
+        ledger.append(LedgerEntry(batch, now_text(), {0: stretch}))
     return ledger.path
 
 
-def read(start: int, end: int, absent: int = 0) -> Stretch:
+def read(start: int, end: int, absent: int = 0) -> LedgerStretch:
     count = end - start - absent
-    return Stretch(start, end, Counts(count, written=count))
+    return LedgerStretch(start, end, Counts(count, written=count))
 
 
 def audited(pipelines: Pipelines, topic: str) -> tuple[int, dict[str, Any]]:
@@ -80,7 +80,7 @@ def test_the_prover_is_proven(pipelines: Pipelines, topic: str) -> None:
     assert messages(pipelines, topic) == [f"twice: {topic}-0 @ 10 to 12"]
     path.write_bytes(b"".join(lines).replace(b'"written":10', b'"written":11'))
     (damaged,) = messages(pipelines, topic)
-    assert "is damaged at line 3: its checksum is another" in damaged
+    assert "is damaged at line 3: its checksum does not match" in damaged
 
 
 def test_a_line_that_is_being_written_is_left_alone(pipelines: Pipelines, topic: str) -> None:
@@ -119,5 +119,5 @@ def test_a_topic_made_anew_and_an_output_that_is_gone(pipelines: Pipelines, topi
     KafkaCluster(pipelines.workspace.cluster("fronting")).delete_topic(topic)
     pipelines.make_topic(topic)
     assert messages(pipelines, topic) == [
-        f"topic: {topic} was deleted and made anew since this output began"
+        f"topic: {topic} was deleted and re-created since this output began"
     ]

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from headrace.checkpoint import CheckpointDamaged
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal, TopicMissing
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record
-from router import query
-from router.ledger import Counts
-from router.source import Gap, TopicMadeAnew
-from tests.integration.live import LIMIT_S
+from headrace.kafka.sender import KafkaRecord
+from headrace.kafka.source_topic import OffsetsGone, TopicRecreated
+from headrace.queries.checkpoint import CheckpointDamaged
+from router.ledger.entries import Counts
+from router.run import query
 from tests.integration.pipelines import Pipelines, event
 from tests.integration.router.live_router import (
     add_partitions,
@@ -28,6 +27,7 @@ from tests.integration.router.live_router import (
     state_of,
     stretch_of,
 )
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ def test_records_that_went_while_it_was_stopped_are_told_exactly(
     pipelines.route(spark, path)
     pipelines.send(topic, map(event, range(100, 150)))
     delete_before(pipelines, topic, 120)
-    with pytest.raises(Gap, match=rf"{topic}-0 @ 100 to 119 \(20 records\)"):
+    with pytest.raises(OffsetsGone, match=rf"{topic}-0 @ 100 to 119 \(20 records\)"):
         pipelines.route(spark, path)
     assert places_of(pipelines, topic) == {0: 100}
     skipping = pipelines.stream(topic, [OUT], source=source(topic, on_data_loss="skip"))
@@ -85,7 +85,7 @@ def test_records_that_went_while_it_was_stopped_are_told_exactly(
     pipelines.send(topic, map(event, range(150, 160)))
     delete_before(pipelines, topic, 160)
     path = pipelines.stream(topic, [OUT])
-    with pytest.raises(Gap, match=rf"{topic}-0 @ 150 to 159 \(10 records\)"):
+    with pytest.raises(OffsetsGone, match=rf"{topic}-0 @ 150 to 159 \(10 records\)"):
         pipelines.route(spark, path)
 
 
@@ -98,7 +98,7 @@ def test_records_that_go_while_it_runs(
         assert wait_until(lambda: places_of(pipelines, topic) == {0: 10}, LIMIT_S)
         pipelines.send(topic, map(event, range(10, 20)))
         delete_before(pipelines, topic, 15)
-        with pytest.raises(Gap, match=rf"{topic}-0 @ 10 to 14 \(5 records\)"):
+        with pytest.raises(OffsetsGone, match=rf"{topic}-0 @ 10 to 14 \(5 records\)"):
             running.end()
     skipping = source(topic, on_data_loss="skip")
     path = pipelines.stream(topic, [OUT], trigger="4s", source=skipping)
@@ -122,7 +122,7 @@ def test_a_topic_that_was_made_anew_while_it_was_stopped(
     pipelines.route(spark, path)
     made_anew(pipelines, topic)
     pipelines.send(topic, map(event, range(20)))
-    with pytest.raises(TopicMadeAnew, match=f"topic {topic} was deleted and made anew"):
+    with pytest.raises(TopicRecreated, match=f"topic {topic} was deleted and re-created"):
         pipelines.route(spark, path)
     assert ids(pipelines, topic) == list(range(10))
     # As it is told to: the state is moved away.
@@ -146,7 +146,9 @@ def test_a_topic_that_is_made_anew_while_it_runs(
         if after == 10:
             # Exactly as many: nothing is new to Spark before there is one more.
             pipelines.send(topic, [event(99)])
-        with pytest.raises(Terminal, match=f"topic {topic} was deleted and made anew|has no topic"):
+        with pytest.raises(
+            Terminal, match=f"topic {topic} was deleted and re-created|has no topic"
+        ):
             running.end()
     assert ids(pipelines, topic) == list(range(10))
 
@@ -171,21 +173,21 @@ def test_partitions_that_are_added_while_it_runs_are_read_from_their_first_recor
     with live(pipelines, spark, path):
         assert wait_until(lambda: places_of(pipelines, topic) == {0: 10}, LIMIT_S)
         add_partitions(pipelines, topic, 3)
-        records = [Record(event(n), partition=n % 3) for n in range(10, 40)]
+        records = [KafkaRecord(event(n), partition=n % 3) for n in range(10, 40)]
         assert wait_until(lambda: sent(pipelines, topic, records), LIMIT_S)
         wanted = {0: 20, 1: 10, 2: 10}
         assert wait_until(lambda: places_of(pipelines, topic) == wanted, LIMIT_S)
     assert ids(pipelines, topic) == list(range(10, 40))
     # Another comes while it is stopped, and loses its first records before it is read.
     add_partitions(pipelines, topic, 4)
-    records = [Record(event(n), partition=3) for n in range(40, 50)]
+    records = [KafkaRecord(event(n), partition=3) for n in range(40, 50)]
     assert wait_until(lambda: sent(pipelines, topic, records), LIMIT_S)
     delete_before(pipelines, topic, 4, partition=3)
-    with pytest.raises(Gap, match=rf"{topic}-3 @ 0 to 3 \(4 records\)"):
+    with pytest.raises(OffsetsGone, match=rf"{topic}-3 @ 0 to 3 \(4 records\)"):
         pipelines.route(spark, path)
 
 
-def sent(pipelines: Pipelines, topic: str, records: list[Record]) -> bool:
+def sent(pipelines: Pipelines, topic: str, records: list[KafkaRecord]) -> bool:
     """Send records once the brokers know the partitions."""
     highest = max(one.partition for one in records)
     known = KafkaCluster(pipelines.workspace.cluster("fronting")).topics()[topic]
@@ -353,7 +355,7 @@ def test_another_source_topic_is_refused_with_what_to_do(
     other = unique("other")
     pipelines.make_topic(other)
     moved = pipelines.stream(topic, [OUT], source=source(other))
-    with pytest.raises(Terminal, match=f"has its place in topic {topic}") as told:
+    with pytest.raises(Terminal, match=f"has its position in topic {topic}") as told:
         pipelines.route(spark, moved)
     assert "give the output another name" in told.value.advice
 
@@ -440,10 +442,10 @@ def test_a_compacted_topic(
 
     def left() -> int:
         # A record rolls the segment, so that the one before can be compacted.
-        pipelines.send(topic, [Record(event(number), b"last")])
+        pipelines.send(topic, [KafkaRecord(event(number), b"last")])
         return len(pipelines.seen(topic, "fronting"))
 
-    pipelines.send(topic, [Record(event(n), str(n % 50).encode()) for n in range(number)])
+    pipelines.send(topic, [KafkaRecord(event(n), str(n % 50).encode()) for n in range(number)])
     assert wait_until(lambda: left() < number // 2, LIMIT_S)
     there = pipelines.seen(topic, "fronting")
     path = pipelines.stream(topic, [OUT])

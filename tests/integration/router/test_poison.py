@@ -12,11 +12,13 @@ from confluent_kafka import Producer
 
 from headrace import contract
 from headrace.kafka.cluster import KafkaCluster
-from router import ledger
-from router.ledger import Counts
+from headrace.kafka.sender import KafkaRecord
+from router.ledger import entries
+from router.ledger.entries import Counts
 from tests.integration.kept_records import send_with_headers
 from tests.integration.pipelines import Pipelines, Seen, event
 from tests.integration.router.live_router import ledger_of, stretch_of
+from tests.limits import LIMIT_S
 from tests.unit.router.workspaces import invoke
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 LARGEST_BYTES = 12_000_000
 FIRST_MS = 1_700_000_000_000
-LIMIT_S = 60.0
 # Only Java's regular expressions look behind.
 BY_SPARK = "kind rlike '(?<=s)tart'"
 
@@ -142,7 +143,7 @@ def test_poison_of_every_kind(
     for name, wanted in (("starts", evens), ("all", range(number)), ("by_spark", evens)):
         found = [json.loads(one.value or b"")["id"] for one in pipelines.seen(f"{topic}.{name}")]
         assert sorted(found) == list(wanted), name
-        assert ledger.flaws(ledger_of(pipelines, topic, name).entries) == []
+        assert entries.flaws(ledger_of(pipelines, topic, name).entries) == []
         spans = kafka.offsets(topic)
         for partition, span in spans.items():
             done = stretch_of(pipelines, topic, name, partition)
@@ -217,7 +218,7 @@ def test_an_expression_that_fails_costs_its_output_that_record(
 def test_a_header_whose_name_is_no_utf_8_makes_a_bad_record_for_every_output(
     spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str]
 ) -> None:
-    """The lane in Python and the one in Spark, the quarantine's list and its replay."""
+    """Compiled expressions and Spark's, the quarantine's list and its replay."""
     topic = unique("headers")
     pipelines.make_topic(topic)
     bootstrap = pipelines.workspace.cluster("fronting").bootstrap_servers
@@ -243,3 +244,41 @@ def test_a_header_whose_name_is_no_utf_8_makes_a_bad_record_for_every_output(
     assert done["outputs"]["out"]["replayed"] == 1, done
     sent = pipelines.seen(f"{topic}.out")
     assert sorted(json.loads(one.value or b"")["id"] for one in sent) == [1, 2, 3]
+
+
+def test_times_that_no_calendar_has_stop_no_output(
+    spark: SparkSession, pipelines: Pipelines, unique: Callable[[str], str]
+) -> None:
+    """Nor do values that Spark makes and a format cannot write; compiled expressions and Spark's do the same."""
+    topic = unique("times")
+    pipelines.make_topic(topic)
+    # A clock in microseconds, and one in nanoseconds, which no TIMESTAMP can hold.
+    times = (None, -1, FIRST_MS * 1_000, FIRST_MS * 1_000_000)
+    pipelines.send(topic, [KafkaRecord(event(1), timestamp_ms=at) for at in times])
+    year = {"project": ["id", "year(__metadata__.kafka_ingestion_ts) AS year"]}
+    time = {"project": ["__metadata__.kafka_ingestion_ts AS time"]}
+    outputs = [
+        {"name": f"{name}_{by}", **project, **({"filter": BY_SPARK} if by == "spark" else {})}
+        for name, project in {"year": year, "time": time}.items()
+        for by in ("direct", "spark")
+    ]
+    path = pipelines.stream(topic, outputs)
+    counts = pipelines.route(spark, path)
+    expected = {"year": Counts(4, written=4), "time": Counts(4, written=2, quarantined=2)}
+    written: dict[str, list[object]] = {}
+    for name, whole in expected.items():
+        direct, by_spark = f"{name}_direct", f"{name}_spark"
+        assert {one: counts[one] for one in (direct, by_spark)} == {direct: whole, by_spark: whole}
+        values, same = (
+            sorted(
+                json.loads(one.value or b"")[name] for one in pipelines.seen(f"{topic}.{output}")
+            )
+            for output in (direct, by_spark)
+        )
+        assert values == same
+        written[name] = values
+    # The last year of a TIMESTAMP stands for all behind it.
+    assert written["year"] == [1969, 2026, 55_840, 294_247]
+    assert written["time"][:-1] == ["1969-12-31T23:59:59.999000Z"]
+    kept = Counter(one.timestamp_ms for one in pipelines.seen(f"{topic}.quarantine", "fronting"))
+    assert kept == {times[2]: 2, times[3]: 2}

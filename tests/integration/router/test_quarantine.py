@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace import contract
-from headrace.config.effective import effective
 from headrace.config.load import load_stream
+from headrace.config.stream.effective import effective
 from headrace.errors import UsageError
-from headrace.kafka.bulk import BulkProducer, Way, properties_of
+from headrace.kafka.bulk import BulkProducer, ProducerSettings, properties_of
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.kafka.quarantine import EVALUATING, READING, Quarantine
-from headrace.locks import AlreadyHeld, hold
+from headrace.locks import AlreadyRunning, hold
 from headrace.signals import Drain
-from router.explaining import explain
-from router.given import GivenRecord, Place
-from router.outcomes import Passed
-from router.outcomes_spark import spark_outcomes
-from router.planning import Planner
-from router.replay import Replay, Request
+from router.explain.explanation import explain
+from router.explain.outcomes import Passed
+from router.explain.spark_outcomes import spark_outcomes
+from router.plan.planner import Planner
+from router.quarantine.replay import QuarantineReplay, Request
 from tests.integration.pipelines import Pipelines, event
 from tests.unit.router.workspaces import invoke
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
-    from router.outcomes import BySpark
-    from router.replay_records import Report
+    from headrace.config.workspace.workspace import Workspace
+    from router.explain.outcomes import BySpark
+    from router.quarantine.replay_records import ReplayReport
 
 AT_MS = 1_700_000_000_123
 OWN = (("trace", b"\xff"), ("region", b"eu"))
@@ -57,9 +57,13 @@ class Stream:
         """Quarantine a record as the router does."""
         cluster = self.pipelines.workspace.cluster("fronting")
         KafkaCluster(cluster).ensure_topic(f"{self.name}.quarantine", 1)
-        way = Way(properties_of(cluster.client_properties()), "lz4", 1_000_000)
-        record = GivenRecord(
-            Place(self.name, 1, number), AT_MS, event(number) if value is None else value, b"k", OWN
+        way = ProducerSettings(properties_of(cluster.client_properties()), "lz4", 1_000_000)
+        record = GivenMessage(
+            RecordPosition(self.name, 1, number),
+            AT_MS,
+            event(number) if value is None else value,
+            b"k",
+            OWN,
         )
         quarantine = Quarantine(BulkProducer(way), f"{self.name}.quarantine")
         connector = f"{self.name}.{output}" if output else self.name
@@ -80,10 +84,10 @@ class Stream:
     def replay(self, path: Path, *arguments: str) -> dict[str, Any]:
         return self.command("quarantine replay", path, "--format", "json", *arguments)
 
-    def run(self, path: Path, by_spark: BySpark, drain: Drain) -> Report:
+    def run(self, path: Path, by_spark: BySpark, drain: Drain) -> ReplayReport:
         workspace = self.pipelines.workspace
         stream = effective(load_stream(path, workspace), workspace, None)
-        return Replay(workspace, stream, Request()).run(by_spark, drain, lambda *_: None)
+        return QuarantineReplay(workspace, stream, Request()).run(by_spark, drain, lambda *_: None)
 
 
 @pytest.fixture
@@ -166,17 +170,17 @@ def test_a_second_replay_and_a_table_are_refused(stream: Stream) -> None:
     stream.keep(1)
     path = stream.write()
     lock = stream.pipelines.workspace.state_dir / "router" / stream.name / "quarantine/replay.lock"
-    with hold(lock, "it", ""), pytest.raises(AlreadyHeld, match="a replay of the quarantine"):
+    with hold(lock, "it", ""), pytest.raises(AlreadyRunning, match="a replay of the quarantine"):
         stream.replay(path)
     dropping = stream.write(hygiene={"on_bad_record": "drop"})
-    with pytest.raises(UsageError, match="keeps no bad records"):
+    with pytest.raises(UsageError, match="does not quarantine rejected records"):
         stream.replay(dropping)
 
 
 def test_asked_to_drain_it_ends_after_the_records_at_hand(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("router.replay.MOST_RECORDS", 1)
+    monkeypatch.setattr("router.quarantine.replay.MOST_RECORDS", 1)
     for number in range(3):
         stream.keep(number)
     path = stream.write()
@@ -204,11 +208,11 @@ def test_spark_evaluates_what_only_it_can(stream: Stream, spark: SparkSession) -
     path = stream.write(odd)
     workspace = stream.pipelines.workspace
     plan = Planner(workspace, effective(load_stream(path, workspace), workspace, None)).plan()
-    given = [(1, GivenRecord(Place(stream.name, 0, 5), AT_MS, event(2), None, OWN))]
+    given = [(1, GivenMessage(RecordPosition(stream.name, 0, 5), AT_MS, event(2), None, OWN))]
     explained = explain(plan, given, by_spark)
-    assert "soundex" in (explained.lanes[0].reason or "")
+    assert "soundex" in (explained.evaluations[0].reason or "")
     origin = (contract.ORIGIN, f"{stream.name}/0/5/{AT_MS}".encode())
-    assert explained.records[0].outcomes["odd"] == Passed(
+    assert explained.records[0][1].outcomes["odd"] == Passed(
         b'{"id":2,"sound":"S363","share":1}', b"2", [*OWN, origin]
     )
     tally = stream.run(path, by_spark, Drain()).outputs["odd"]

@@ -14,11 +14,12 @@ import pytest
 from headrace import contract
 from headrace.errors import HeadraceError, TopicMissing, UsageError
 from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.sender import Record
-from headrace.locks import AlreadyHeld, hold
+from headrace.kafka.sender import KafkaRecord
+from headrace.locks import AlreadyRunning, hold
 from headrace.signals import Drain
-from router.ledger import Counts
+from router.ledger.entries import Counts
 from tests.integration.pipelines import Pipelines, event
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 
 BAD = b'{"id": 1, "at": "\xff'
-LIMIT_S = 30.0
 TIMESTAMP_MS = 1_700_000_000_123
 
 
@@ -42,7 +42,7 @@ def test_every_record_is_written_filtered_or_quarantined(
     spark: SparkSession, pipelines: Pipelines, topic: str
 ) -> None:
     good = [event(n, ("start", "stop", None)[n % 3]) for n in range(90)]
-    pipelines.send(topic, [*good, BAD, b"", Record(None, b"gone"), event(1, extra=2)])
+    pipelines.send(topic, [*good, BAD, b"", KafkaRecord(None, b"gone"), event(1, extra=2)])
     outputs = [
         {"name": "starts", "filter": "kind = 'start'"},
         {"name": "all"},
@@ -82,8 +82,8 @@ def test_what_goes_with_a_record(spark: SparkSession, pipelines: Pipelines, topi
     pipelines.send(
         topic,
         [
-            Record(event(1), b"k\xff", own, TIMESTAMP_MS),
-            Record(event(2), b"k\xff", (("region", b"eu"),), TIMESTAMP_MS + 1),
+            KafkaRecord(event(1), b"k\xff", own, TIMESTAMP_MS),
+            KafkaRecord(event(2), b"k\xff", (("region", b"eu"),), TIMESTAMP_MS + 1),
         ],
     )
     output = {
@@ -109,7 +109,11 @@ def test_the_quarantine_keeps_a_record_byte_for_byte(
     spark: SparkSession, pipelines: Pipelines, topic: str
 ) -> None:
     own = (("a", b"\xff"), ("a", b""), ("b", None))
-    records = [Record(BAD, b"\xfe", own, TIMESTAMP_MS), Record(None, b"\xfe"), Record(b"[]", b"")]
+    records = [
+        KafkaRecord(BAD, b"\xfe", own, TIMESTAMP_MS),
+        KafkaRecord(None, b"\xfe"),
+        KafkaRecord(b"[]", b""),
+    ]
     pipelines.send(topic, records)
     stream = pipelines.stream(topic, [{"name": "out"}])
     pipelines.route(spark, stream)
@@ -133,7 +137,7 @@ def test_the_quarantine_keeps_a_record_byte_for_byte(
 def test_hygiene_turns_away_what_is_missing_or_from_the_future(
     spark: SparkSession, pipelines: Pipelines, topic: str
 ) -> None:
-    ahead = Record(event(3), timestamp_ms=4_000_000_000_000)
+    ahead = KafkaRecord(event(3), timestamp_ms=4_000_000_000_000)
     pipelines.send(topic, [event(1), event(2, None), ahead])
     hygiene = {"required": ["kind"], "max_future_skew": "10min"}
     stream = pipelines.stream(topic, [{"name": "out"}], hygiene=hygiene)
@@ -152,10 +156,10 @@ def test_hygiene_turns_away_what_is_missing_or_from_the_future(
 def test_a_clock_that_lies_is_carried_along_or_named(
     spark: SparkSession, pipelines: Pipelines, topic: str
 ) -> None:
-    pipelines.send(topic, [Record(event(1), timestamp_ms=300_000_000_000_000), event(2)])
+    pipelines.send(topic, [KafkaRecord(event(1), timestamp_ms=300_000_000_000_000), event(2)])
     stream = pipelines.stream(topic, [{"name": "out"}])
     assert pipelines.route(spark, stream)["out"] == Counts(2, written=2)
-    pipelines.send(topic, [Record(event(3), timestamp_ms=2**62)])
+    pipelines.send(topic, [KafkaRecord(event(3), timestamp_ms=2**62)])
     assert pipelines.route(spark, stream)["out"] == Counts(1, written=1)
 
 
@@ -171,7 +175,9 @@ def test_dropped_records_are_counted_and_kept_nowhere(
 def test_a_stream_that_fails_at_a_bad_record_says_which(
     spark: SparkSession, pipelines: Pipelines, topic: str
 ) -> None:
-    pipelines.send(topic, [Record(event(1), b"k"), Record(BAD, b"k"), Record(event(2), b"k")])
+    pipelines.send(
+        topic, [KafkaRecord(event(1), b"k"), KafkaRecord(BAD, b"k"), KafkaRecord(event(2), b"k")]
+    )
     stream = pipelines.stream(topic, [{"name": "out"}], hygiene={"on_bad_record": "fail"})
     (place,) = [
         f"{topic}-{one.partition} @ {one.offset}: the value is not UTF-8"
@@ -247,7 +253,9 @@ def test_a_second_router_is_told_who_runs(
     lock = pipelines.workspace.state_dir / "router" / topic / "outputs" / "out" / "lock"
     with (
         hold(lock, "it", ""),
-        pytest.raises(AlreadyHeld, match=rf"output out of stream {topic} already runs \(pid \d+\)"),
+        pytest.raises(
+            AlreadyRunning, match=rf"output out of stream {topic} already runs \(pid \d+\)"
+        ),
     ):
         pipelines.route(spark, stream)
 

@@ -13,11 +13,11 @@ import pytest
 
 from headrace import contract
 from headrace.embedded.process import wait_until
-from headrace.kafka.sender import Record
-from router.ledger import Counts
-from tests.integration.live import LIMIT_S
+from headrace.kafka.sender import KafkaRecord
+from router.ledger.entries import Counts
 from tests.integration.pipelines import Pipelines, event
 from tests.integration.router.live_router import live, places_of
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -143,8 +143,8 @@ def test_avro_that_is_none(
             int.from_bytes(good[0][1:5], "big"), STREAMS, {"id": 1, "kind": "ab", "at": 0}
         ).replace(b"ab", b"\xff\xfe"): b"a text in it is not UTF-8",
     }
-    records = [Record(one, b"k", (("own", b"\xff"),)) for one in bad]
-    pipelines.send(topic, [*good[:500], *records, Record(None, b"k"), *good[500:]])
+    records = [KafkaRecord(one, b"k", (("own", b"\xff"),)) for one in bad]
+    pipelines.send(topic, [*good[:500], *records, KafkaRecord(None, b"k"), *good[500:]])
     outputs: list[dict[str, object]] = [
         {"name": "out"},
         {"name": "by_spark", "project": ["id", "soundex(kind) AS s"]},
@@ -248,7 +248,7 @@ def test_any_format_into_any(
 
 def test_raw_bytes_stay_as_they_are(spark: SparkSession, pipelines: Pipelines, topic: str) -> None:
     values = [b"\xff\x00", b"", event(1), None]
-    pipelines.send(topic, [Record(value, b"\xfe") for value in values])
+    pipelines.send(topic, [KafkaRecord(value, b"\xfe") for value in values])
     source = {"type": "kafka", "cluster": "fronting", "topic": topic, "format": "raw"}
     sink = {"format": "raw"}
     output = {"name": "out", "project": ["value"], "sink": sink}

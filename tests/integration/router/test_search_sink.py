@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from headrace import contract
-from router.ledger import Counts
+from router.ledger.entries import Counts
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
 from tests.search_server import SearchServer
 from tests.unit.router.workspaces import invoke
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 
 def test_a_stream_lands_in_an_index(

@@ -6,9 +6,11 @@ import pytest
 
 from headrace import contract
 from headrace.iceberg.catalog import load_table
-from router.ledger import Counts
-from router.state import stream_state
+from headrace.kafka.sender import KafkaRecord
+from router.ledger.entries import Counts
+from router.ledger.state import stream_state
 from tests.integration.pipelines import Pipelines, event
+from tests.unit.router.workspaces import invoke
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 
 BAD = b"\xff"
+BEYOND_MS = 2**62
 
 
 @pytest.fixture
@@ -57,3 +60,29 @@ def test_an_output_that_is_a_table_has_each_record_once(
     assert sorted(row["id"] for row in rows) == [0, 1, 2, 4, 6, 7, 8, 9, 11]
     assert {row["kind"] for row in rows} == {"START"}
     assert {row["__metadata__"]["topic"] for row in rows} == {topic}
+
+
+def test_without_a_time_a_record_is_bad_for_a_stream_that_writes_a_table(
+    spark: SparkSession, pipelines: Pipelines, topic: str
+) -> None:
+    """And for its other outputs too: a bad record is bad for the whole stream."""
+    table = {"type": "iceberg", "catalog": "lake", "database": "routed", "table": topic}
+    outputs: list[dict[str, object]] = [{"name": "lake", "sink": table}, {"name": "out"}]
+    times = {0: None, 1: -1, 2: BEYOND_MS, 3: 1}
+    pipelines.send(
+        topic, [KafkaRecord(event(number), timestamp_ms=at) for number, at in times.items()]
+    )
+    path = pipelines.stream(topic, outputs)
+    counts = pipelines.route(spark, path)
+    whole = Counts(4, written=2, quarantined=2)
+    assert (counts["lake"], counts["out"]) == (whole, whole)
+    assert counts["quarantine"] == Counts(4, filtered=2, quarantined=2)
+    kept = pipelines.seen(f"{topic}.quarantine", "fronting")
+    assert {one.value: one.timestamp_ms for one in kept} == {event(1): -1, event(2): BEYOND_MS}
+    listed = invoke("quarantine list", path, workspace=pipelines.workspace.root).stdout
+    assert "it has no timestamp (-1)" in " ".join(listed.split())
+    assert "1969" not in listed
+    audited = invoke("audit", path, workspace=pipelines.workspace.root)
+    assert audited.return_value == 0, audited.stdout
+    rows = load_table(pipelines.workspace, f"lake.routed.{topic}").scan().to_arrow().to_pylist()
+    assert sorted(row["id"] for row in rows) == [0, 3]

@@ -38,5 +38,5 @@ def test_a_types_name_in_sql_follows_from_the_annotation() -> None:
 
 @pytest.mark.parametrize("function", [untyped, number, either])
 def test_a_type_that_does_not_follow_is_asked_for(function: object) -> None:
-    with pytest.raises(Terminal, match=r"from which its type in SQL does not follow"):
+    with pytest.raises(Terminal, match=r"cannot derive a SQL type from that"):
         return_type("f", function)  # type: ignore[arg-type]  # all are functions

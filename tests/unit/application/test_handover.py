@@ -5,32 +5,32 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import Terminal
-from headrace.landing.marks import Identity, Mark, Span
-from stream_app.hybrid_plan import gaps, mark_of
+from headrace.landing.commit_state import CommitState, Identity, Span
+from stream_app.hybrid_plan import commit_state_of, gaps
 
 
-def mark(writer: str, topic: str, **nexts: int) -> Mark:
+def state(writer: str, topic: str, **nexts: int) -> CommitState:
     identity = Identity(writer, topic, "host", 1, "2026-03-01T00:00:00.000Z")
     spans = {int(number[1:]): Span(0, 0, at) for number, at in nexts.items()}
-    return Mark(identity, 1, spans)
+    return CommitState(identity, 1, spans)
 
 
 def test_the_writer_of_the_topic_is_asked() -> None:
-    marks = [mark("a", "t", p0=5, p1=7), mark("b", "other", p0=1)]
-    assert mark_of(marks, "t", "lake.tv.t").next_offsets == {0: 5, 1: 7}
+    states = [state("a", "t", p0=5, p1=7), state("b", "other", p0=1)]
+    assert commit_state_of(states, "t", "lake.tv.t").next_offsets == {0: 5, 1: 7}
 
 
 @pytest.mark.parametrize(
-    ("marks", "sentence"),
+    ("states", "sentence"),
     [
-        ([], "no lake writer says what lake.tv.t has of topic t"),
-        ([mark("b", "other")], "no lake writer says"),
-        ([mark("a", "t"), mark("b", "t")], "a, b says"),
+        ([], "no lake writer landed topic t in lake.tv.t"),
+        ([state("b", "other")], "no lake writer landed"),
+        ([state("a", "t"), state("b", "t")], "a, b landed"),
     ],
 )
-def test_a_table_that_does_not_tell_is_refused(marks: list[Mark], sentence: str) -> None:
+def test_a_table_that_does_not_tell_is_refused(states: list[CommitState], sentence: str) -> None:
     with pytest.raises(Terminal, match=sentence):
-        mark_of(marks, "t", "lake.tv.t")
+        commit_state_of(states, "t", "lake.tv.t")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_table_that_does_not_tell_is_refused(marks: list[Mark], sentence: str)
         ({0: 5}, {0: range(9)}, []),
         ({0: 5}, {0: range(5, 5)}, []),
         ({0: 5}, {0: range(6, 9)}, ["t-0 @ 5 to 5"]),
-        ({0: 5}, {0: range(4)}, ["t-0 ends at 4, before the table does (5)"]),
+        ({0: 5}, {0: range(4)}, ["t-0 ends at 4, but the table has it up to 5"]),
         # A partition that is new since the writer's last commit.
         ({0: 5}, {0: range(9), 1: range(3)}, []),
         ({0: 5}, {0: range(9), 1: range(2, 3)}, ["t-1 @ 0 to 1"]),

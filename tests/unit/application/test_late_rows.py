@@ -9,7 +9,7 @@ import pytest
 from headrace import state_files
 from headrace.application.late_rows import DroppedLate, LateRows
 from headrace.errors import Terminal
-from stream_app.read_again import is_of_tables
+from stream_app.live import is_of_tables
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.application import live_source
-from headrace.application.live_plan import LivePlan
 from headrace.application.live_source import LiveReader
-from headrace.config.hygiene import Hygiene
-from headrace.config.secret import Secret
-from headrace.config.workspace import Cluster
+from headrace.application.live_task import LivePlan
+from headrace.config.workspace.workspace import Cluster
+from headrace.contract import RAW_SCHEMA
 from headrace.errors import ClusterUnreachable, Terminal
-from headrace.kafka.groups import ShownPlace
+from headrace.kafka.groups import ShownOffsets
 from headrace.kafka.leaders import TopicEnds
-from headrace.records.raw import RAW_SCHEMA
-from headrace.records.values import Values
+from headrace.landing.topic_values import Values
+from headrace.records.hygiene.settings import HygieneRules
+from headrace.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Reader(LiveReader):
     def __init__(
         self, *, fresh: bool, starting: str = "earliest", until: int | None = None
     ) -> None:
-        values = Values("v", "raw", RAW_SCHEMA, Hygiene(), None)
+        values = Values("v", "raw", RAW_SCHEMA, HygieneRules(), None)
         plan = LivePlan("app.live", ("t",), {}, None, values, {}, Path(), None)
         ends = None if until is None else {"t": {0: until}}
         super().__init__(plan, NOWHERE, starting, ends, fresh=fresh)
@@ -52,7 +52,7 @@ def asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_source, "ASK_EVERY_S", 0.0)
     monkeypatch.setattr(live_source, "MOST_RECORDS", 10)
     # There is no cluster to tell; to try takes the client a quarter of a minute.
-    monkeypatch.setattr(ShownPlace, "show", lambda *_: None)
+    monkeypatch.setattr(ShownOffsets, "show", lambda *_: None)
 
 
 @pytest.mark.parametrize(("starting", "begin", "first"), [("earliest", 5, 15), ("latest", 40, 40)])
@@ -108,12 +108,27 @@ def test_it_is_not_waited_for_without_end(
         reader.latestOffset()
 
 
-def test_a_topic_that_was_made_anew_is_told() -> None:
+@pytest.mark.parametrize(
+    ("held", "sentence"),
+    [
+        ({0: range(23, 25)}, r"no longer has the records that had to be read next: t-0 @ 22 to 22"),
+        ({0: range(5)}, "t-0 up to 21, but the partition ends at 5"),
+        ({}, "t-0, but the topic has no such partition"),
+    ],
+)
+def test_what_is_gone_is_told(held: dict[int, range], sentence: str) -> None:
     reader = Reader(fresh=False)
-    reader.held = {0: range(5)}
+    reader.held = held
     reader.partitions({"t": {}}, {"t": {"0": 22}})
-    with pytest.raises(Terminal, match="the topic ends before that"):
+    with pytest.raises(Terminal, match=f"app.live.*{sentence}"):
         reader.latestOffset()
+
+
+def test_an_empty_partition_that_was_read_to_its_end_is_not_gone() -> None:
+    reader = Reader(fresh=False)
+    reader.held = {0: range(22, 22)}
+    reader.partitions({"t": {}}, {"t": {"0": 22}})
+    assert reader.latestOffset() == {"t": {"0": 22}}
 
 
 def test_the_epoch_of_a_leader_goes_along_and_is_no_news_of_its_own() -> None:
@@ -129,7 +144,7 @@ def test_the_epoch_of_a_leader_goes_along_and_is_no_news_of_its_own() -> None:
 
 
 def test_what_goes_to_its_tasks_holds_nothing_secret() -> None:
-    values = Values("v", "raw", RAW_SCHEMA, Hygiene(), None)
+    values = Values("v", "raw", RAW_SCHEMA, HygieneRules(), None)
     plan = LivePlan("app.live", ("t",), {}, None, values, {}, Path(), None)
     guarded = Cluster("c", "127.0.0.1:1", None, {"sasl.password": Secret("hush")})
     reader = LiveReader(plan, guarded, "earliest", None, fresh=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.application.select import names_for_the_transform, of_the_past, selected
-from headrace.config.app import App
+from headrace.config.app.file import App
 from headrace.errors import UsageError
 
 LIVE = {"type": "kafka", "cluster": "c", "topics": "t", "format": "raw"}

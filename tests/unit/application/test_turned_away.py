@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace import state_files
-from headrace.application.turned_away import counted, keep
+from headrace.application.rejected_counts import counted, store_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 def test_work_that_is_done_again_counts_once(tmp_path: Path) -> None:
     folder = tmp_path / "away"
     assert counted(folder) == {}
-    keep(folder, "first", {"dropped": 2})
-    keep(folder, "first", {"dropped": 2})
-    keep(folder, "second", {"dropped": 1, "quarantined": 4})
-    keep(folder, "third", {"dropped": 0})
+    store_counts(folder, "first", {"dropped": 2})
+    store_counts(folder, "first", {"dropped": 2})
+    store_counts(folder, "second", {"dropped": 1, "quarantined": 4})
+    store_counts(folder, "third", {"dropped": 0})
     assert counted(folder) == {"dropped": 3, "quarantined": 4}
     assert len(list(folder.iterdir())) == 2
 
@@ -30,11 +30,11 @@ def test_two_that_do_the_same_work_at_once_do_not_meet(tmp_path: Path) -> None:
     def the_other(moment: state_files.Moment, _: Path) -> None:
         met.append(moment)
         if met == ["before", "half"]:
-            keep(folder, "first", {"dropped": 2})
+            store_counts(folder, "first", {"dropped": 2})
 
     state_files.watched_by(the_other)
     try:
-        keep(folder, "first", {"dropped": 2})
+        store_counts(folder, "first", {"dropped": 2})
     finally:
         state_files.watched_by(None)
     assert len(met) == 6

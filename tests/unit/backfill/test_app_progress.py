@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from backfill.app_progress import Replaying
-from backfill.period import Period
-from backfill.plan import Plan
-from backfill.planner import Step
-from backfill.units import Unit
+from backfill.apps.streams import ReplayWatch
+from backfill.plan.period import Period
+from backfill.plan.plan import Plan
+from backfill.plan.steps import Step
+from backfill.plan.units import Unit
 
 SECOND = 1_000_000
 STEPS = tuple(
@@ -58,7 +58,7 @@ def batch(start: int | None, end: int) -> StreamingQueryProgress:
 
 def test_a_batch_is_told_by_its_step_with_the_time_that_is_left() -> None:
     times = iter([0.0, 2.0, 8.0])
-    watch = Replaying(PLAN, lambda: next(times))
+    watch = ReplayWatch(PLAN, lambda: next(times))
     assert watch.facts(batch(None, 1)) == {
         "step": "1 of 4",
         "rows_per_s": 100,
@@ -75,6 +75,6 @@ def test_a_batch_is_told_by_its_step_with_the_time_that_is_left() -> None:
 
 def test_what_was_done_before_a_resume_makes_no_speed() -> None:
     times = iter([0.0, 2.0])
-    watch = Replaying(PLAN, lambda: next(times))
+    watch = ReplayWatch(PLAN, lambda: next(times))
     facts = watch.facts(batch(2, 3))
     assert (facts["step"], facts["rows_per_s"], facts["eta_s"]) == ("3 of 4", 100, 2)

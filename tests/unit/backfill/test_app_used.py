@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.app_used import AppUsed, refuse_changed
+from backfill.run.fingerprint import AppFingerprint, refuse_changed
 from headrace.application.functions import load
 from headrace.config.load import load_app, load_workspace
 from headrace.errors import UsageError
@@ -40,7 +40,7 @@ SCHEMA = (
 @pytest.fixture
 def used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unique: Callable[[str], str]
-) -> Callable[[], AppUsed]:
+) -> Callable[[], AppFingerprint]:
     """Return what the application is now, in a process that has built it."""
     module = unique("application")
     (tmp_path / "headrace.yaml").write_text(WORKSPACE)
@@ -52,10 +52,10 @@ def used(
     (tmp_path / "unused.py").write_text("")
     monkeypatch.setattr(sys, "path", [*sys.path])
 
-    def now() -> AppUsed:
+    def now() -> AppFingerprint:
         app = load_app(tmp_path / "app.yaml", load_workspace(tmp_path))
         load(f"{module}:build", (tmp_path,))
-        return AppUsed.of(app, tmp_path)
+        return AppFingerprint.of(app, tmp_path)
 
     return now
 
@@ -80,7 +80,7 @@ def change(path: Path, old: str, new: str) -> None:
     ],
 )
 def test_what_has_changed_is_named(
-    old: str, new: str, changed: list[str], used: Callable[[], AppUsed], tmp_path: Path
+    old: str, new: str, changed: list[str], used: Callable[[], AppFingerprint], tmp_path: Path
 ) -> None:
     begun = used()
     assert begun.changes(used()) == []
@@ -89,18 +89,18 @@ def test_what_has_changed_is_named(
 
 
 def test_a_variable_that_is_another_now_is_a_change(
-    used: Callable[[], AppUsed], monkeypatch: pytest.MonkeyPatch
+    used: Callable[[], AppFingerprint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = used()
     monkeypatch.setenv("WHERE", "elsewhere")
-    with pytest.raises(UsageError, match=r"run r was begun with again .* has changed: sink"):
+    with pytest.raises(UsageError, match=r"again has changed since run r was started: sink"):
         refuse_changed("r", begun, used())
     monkeypatch.setenv("WHERE", "out")
     refuse_changed("r", begun, used())
 
 
 def test_modules_are_those_that_the_functions_are_from(
-    used: Callable[[], AppUsed], tmp_path: Path
+    used: Callable[[], AppFingerprint], tmp_path: Path
 ) -> None:
     begun = used()
     module, sums = sorted(begun.modules)

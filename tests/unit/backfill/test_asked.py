@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.asked import Asked, understood
-from backfill.period import Period, parse_period
+from backfill.plan.period import Period, parse_period
+from backfill.run.options import RequestOptions, parse_request
 from headrace.config.load import load_workspace
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
@@ -14,7 +14,7 @@ from tests.unit.config.workspaces import SOUND, Files
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from backfill.preconditions import NullTimes
+    from backfill.plan.preconditions import NullTimes
 
 HOUR_US = 3_600_000_000
 DAY = parse_period("2026-03-01", "2026-03-02")
@@ -28,8 +28,10 @@ def files(tmp_path: Path) -> Files:
     return made
 
 
-def asked(files: Files, warmup: str | None, cooldown: str | None, *, table: bool = False) -> Asked:
-    return Asked(
+def asked(
+    files: Files, warmup: str | None, cooldown: str | None, *, table: bool = False
+) -> RequestOptions:
+    return RequestOptions(
         app_path=None if table else files.root / "apps/rmi.yaml",
         tables=("lake.playback.starts",) if table else (),
         start="2026-03-01",
@@ -48,29 +50,29 @@ def asked(files: Files, warmup: str | None, cooldown: str | None, *, table: bool
 def test_more_is_read_than_is_emitted(files: Files) -> None:
     files.spoil("apps/rmi.yaml", "mode: append}", "mode: append, time_column: shown_at}")
     workspace = load_workspace(files.root)
-    _, request = understood(asked(files, "2h", "1h"), workspace)
+    _, request = parse_request(asked(files, "2h", "1h"), workspace)
     assert request.period == Period(DAY.start_us - 2 * HOUR_US, DAY.end_us_exclusive + HOUR_US)
     assert request.emitted == DAY
-    _, request = understood(asked(files, None, None), workspace)
+    _, request = parse_request(asked(files, None, None), workspace)
     assert request.period == request.emitted == DAY
 
 
 def test_a_warm_up_needs_to_know_when_a_row_belongs(files: Files) -> None:
     workspace = load_workspace(files.root)
-    with pytest.raises(UsageError, match=r"(?s)nothing says when.*sink.time_column"):
-        understood(asked(files, "2h", None), workspace)
-    with pytest.raises(UsageError, match=r"(?s)nothing says when.*-c APP.yaml"):
-        understood(asked(files, None, "1h", table=True), workspace)
+    with pytest.raises(UsageError, match=r"(?s)each row needs a time.*sink.time_column"):
+        parse_request(asked(files, "2h", None), workspace)
+    with pytest.raises(UsageError, match=r"(?s)each row needs a time.*-c APP.yaml"):
+        parse_request(asked(files, None, "1h", table=True), workspace)
     with pytest.raises(UsageError, match="--cooldown soon"):
-        understood(asked(files, None, "soon"), workspace)
-    _, request = understood(asked(files, None, None), workspace)
+        parse_request(asked(files, None, "soon"), workspace)
+    _, request = parse_request(asked(files, None, None), workspace)
     assert request.emitted is None
 
 
 def test_rows_without_a_time_are_refused_unless_file_or_command_say_otherwise(files: Files) -> None:
     def null_times(**said: NullTimes) -> set[str]:
         workspace = load_workspace(files.root)
-        _, request = understood({**asked(files, None, None), **said}, workspace)  # type: ignore[typeddict-item]  # one key more
+        _, request = parse_request({**asked(files, None, None), **said}, workspace)  # type: ignore[typeddict-item]  # one key more
         return set(request.null_times.values())
 
     assert null_times() == {"fail"}

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from backfill.footer import NoBounds
-from backfill.period import parse_period
-from backfill.request import Request, plan_of
+from backfill.plan.period import parse_period
+from backfill.read.footers import NoBounds
+from backfill.run.planning import plan_of
+from backfill.run.request import ReplayRequest
 from backfill.streams import Replay
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import open_catalog
 from tests.integration.backfill.lake_tables import Stored, make_table
 
 if TYPE_CHECKING:
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 WORKSPACE = """\
 clusters: {}
@@ -47,9 +48,9 @@ def workspace(tmp_path: Path) -> Workspace:
     return workspace
 
 
-def asked(threshold_us: int, *, scan: bool) -> Request:
+def asked(threshold_us: int, *, scan: bool) -> ReplayRequest:
     period = parse_period("2026-03-01", "2026-03-02")
-    return Request(("lake.replays.bare",), period, (), "bounded", threshold_us, scan=scan)
+    return ReplayRequest(("lake.replays.bare",), period, (), "bounded", threshold_us, scan=scan)
 
 
 def test_a_bare_file_is_refused_by_name_with_the_way_out(workspace: Workspace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from backfill.blanks import with_blanks
+from backfill.apps.spark_task import with_blanks
 
 KEY = pa.field("k", pa.int64())
 TYPES = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from backfill.app_used import AppUsed
-from backfill.certificate import Certificate, SourceCount
+from backfill.run.certificate import Certificate, SourceCount
+from backfill.run.fingerprint import AppFingerprint
 
 PLAIN = Certificate(
     "[2026-03-01, 2026-03-02)",
@@ -21,7 +21,7 @@ PLAIN = Certificate(
 
 
 def test_regions_and_the_file_of_the_application() -> None:
-    said = replace(PLAIN, regions=("eu", "us"), app=AppUsed("rmi", "rmi.yaml", "12ab"))
+    said = replace(PLAIN, regions=("eu", "us"), app=AppFingerprint("rmi", "rmi.yaml", "12ab"))
     told = json.loads(said.to_json())
     assert told["regions"] == ["eu", "us"]
     assert (told["app"]["name"], told["app"]["file"]) == ("rmi", "rmi.yaml")

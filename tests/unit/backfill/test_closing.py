@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.asked import require_watermarks
-from backfill.closing import END_MS, WATERMARK, let_all_windows_end, move_to_live
-from backfill.period import parse_period
-from backfill.plan import Plan, read_plan, span_us
-from backfill.planner import Step
-from backfill.units import Unit
+from backfill.apps.spark_task import END_MS
+from backfill.apps.stages import WATERMARK, let_all_windows_end, move_to_live
+from backfill.plan.period import parse_period
+from backfill.plan.plan import Plan, read_plan, span_us
+from backfill.plan.steps import Step
+from backfill.plan.units import Unit
+from backfill.run.options import require_watermarks
 from headrace.errors import Terminal, UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def test_or_it_moves_to_where_it_is_live_and_no_further_when_done_again(checkpoi
 @pytest.mark.parametrize("text", ["", "v1\n", "v2\n{}", "v1\n{}", "v1\n[1]"])
 def test_a_log_of_another_kind_is_left_as_it_is(checkpoint: Path, text: str) -> None:
     (checkpoint / "commits" / "1").write_text(text)
-    with pytest.raises(Terminal, match="names no watermark"):
+    with pytest.raises(Terminal, match="has no watermark"):
         let_all_windows_end(checkpoint)
     assert (checkpoint / "commits" / "1").read_text() == text
 
@@ -85,5 +86,5 @@ def test_it_is_a_step_of_the_plan_that_is_kept(tmp_path: Path) -> None:
 
 
 def test_windows_of_no_application_are_not_closed() -> None:
-    with pytest.raises(UsageError, match="an application with watermarks"):
+    with pytest.raises(UsageError, match="close needs watermarks"):
         require_watermarks(None)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from backfill.results.compared import percent_of, period_of
-from backfill.results.comparison import Comparison, Example, Kind, Side, shown_percent
+from backfill.results.comparison import Comparison, Example, MismatchKind, Side, shown_percent
+from backfill.run.options import parse_compared_period, parse_percent
 from headrace.errors import UsageError
 
 
@@ -14,9 +14,9 @@ def comparison(matched: int, **kinds: int) -> Comparison:
         Side("lake.a.live", matched, 0),
         Side("lake.a.again", matched, 2),
         matched,
-        {Kind(name): count for name, count in kinds.items()},
+        {MismatchKind(name): count for name, count in kinds.items()},
         {"events": kinds["differing"]} if "differing" in kinds else {},
-        (Example(Kind.MISSING, {"user": "u"}, {"events": 3}, None),) if kinds else (),
+        (Example(MismatchKind.MISSING, {"user": "u"}, {"events": 3}, None),) if kinds else (),
     )
 
 
@@ -47,7 +47,7 @@ def test_the_report_names_kinds_columns_and_examples() -> None:
     assert 'missing user="u"' in text
     assert "left  events=3" in text
     assert "2 keys more than once" in text
-    assert text.endswith("below the 99.9 % asked for")
+    assert text.endswith("less than the required 99.9 %")
 
 
 def test_the_report_for_machines_has_every_kind() -> None:
@@ -66,19 +66,19 @@ def test_the_report_for_machines_has_every_kind() -> None:
 
 @pytest.mark.parametrize("text", ["", "much", "-1", "100.1", "nan"])
 def test_what_is_no_percentage_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="no percentage"):
-        percent_of(text)
+    with pytest.raises(UsageError, match="not a percentage"):
+        parse_percent(text)
 
 
 def test_a_period_needs_a_column_and_both_ends() -> None:
-    assert percent_of("99.9%") == 99.9
-    assert period_of("at", None, None, "1h") == (None, 0)
-    with pytest.raises(UsageError, match="of which time"):
-        period_of(None, "2026-03-01", None, "1h")
-    with pytest.raises(UsageError, match="two ends"):
-        period_of("at", "2026-03-01", None, "1h")
+    assert parse_percent("99.9%") == 99.9
+    assert parse_compared_period("at", None, None, "1h") == (None, 0)
+    with pytest.raises(UsageError, match="needs the time column"):
+        parse_compared_period(None, "2026-03-01", None, "1h")
+    with pytest.raises(UsageError, match="a start and an end"):
+        parse_compared_period("at", "2026-03-01", None, "1h")
     with pytest.raises(UsageError, match="--boundary soon"):
-        period_of("at", "2026-03-01", "2026-03-02", "soon")
-    period, near_us = period_of("at", "2026-03-01", "2026-03-02", "2min")
+        parse_compared_period("at", "2026-03-01", "2026-03-02", "soon")
+    period, near_us = parse_compared_period("at", "2026-03-01", "2026-03-02", "2min")
     assert period is not None
     assert near_us == 120_000_000

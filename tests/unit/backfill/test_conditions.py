@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill.conditions import Condition, without_what_follows
-from backfill.filtering import groups_that_may_match, mask
-from backfill.period import parse_period
-from backfill.source import LakeSource
-from backfill.table_reader import LeftOut
+from backfill.plan.conditions import Condition, without_what_follows
+from backfill.plan.period import parse_period
+from backfill.read.enumerator import FileEnumerator
+from backfill.read.row_filter import groups_that_may_match, mask
+from backfill.read.source import LakeSource
+from backfill.read.table_reader import FilteredRows
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import open_catalog
 from tests.integration.backfill.lake_tables import Stored, make_table
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from backfill.conditions import Test
-    from headrace.config.workspace import Workspace
+    from backfill.plan.conditions import Test
+    from headrace.config.workspace.workspace import Workspace
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INNER = pa.struct([("n", pa.int64())])
@@ -183,14 +184,14 @@ def test_files_are_skipped_by_bounds_and_every_other_row_is_delivered_or_counted
 ) -> None:
     period = parse_period("2026-03-01", "2026-03-02")
     source = LakeSource(workspace, "lake.replays.events", period, (), conditions=[asked])
-    found = source.files()
+    found = FileEnumerator(source).files()
     assert (len(found.units), found.files_skipped) == (files, 3 - files)
     assert found.rows_skipped == 30 - rows
-    left_out = LeftOut()
+    left_out = FilteredRows()
     delivered = [
         number
         for unit in found.units
-        for batch in source.rows(unit, left_out=left_out)
+        for batch in source.rows(unit, filtered=left_out)
         for number in batch.column("id").to_pylist()
     ]
     assert sorted(delivered) == list(ids)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill.disorder import DisorderMeter
+from backfill.run.measurements import DisorderMeter
 
 _BATCHES = st.lists(st.integers(-50, 50), min_size=1, max_size=5)
 _STEPS = st.lists(st.lists(_BATCHES, max_size=3), max_size=6)

@@ -12,12 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.follow.follower import Ceiling, Follower, Look, Part, parts
-from backfill.follow.history import Commit, OnOverwrite, Way
-from backfill.follow.place import Hop, Place, Seen, beginning
-from backfill.planner import Limits
-from backfill.units import Unit
+from backfill.plan.steps import Limits
+from backfill.plan.units import Unit
 from headrace.errors import Terminal
+from stream_app.follow.follower import Ceiling, Follower, TableStatus, UnitPart, unit_parts
+from stream_app.follow.position import (
+    Commit,
+    CommitRules,
+    FollowedSnapshot,
+    FollowPosition,
+    Hop,
+    OnOverwrite,
+    beginning,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,10 +95,12 @@ class Lake:
 
     # What a follower asks of a table.
 
-    def look(self) -> Look:
-        return Look(None if self.head is None else self.head.number, self.complete_us, self.is_told)
+    def look(self) -> TableStatus:
+        return TableStatus(
+            None if self.head is None else self.head.number, self.complete_us, self.is_told
+        )
 
-    def hops(self, seen: Seen, until_us: int) -> tuple[Hop, ...]:
+    def hops(self, seen: FollowedSnapshot, until_us: int) -> tuple[Hop, ...]:
         def loses(one: int | None, other: int) -> bool:
             return not set(self.at(one)) <= set(self.at(other))
 
@@ -106,7 +115,7 @@ class Lake:
             for one in self.snapshots
             if seen.snapshot is None or one.number > seen.snapshot
         ]
-        return Way(self.name, self.on_overwrite, loses, is_behind).hops(seen.snapshot, line)
+        return CommitRules(self.name, self.on_overwrite, loses, is_behind).hops(seen.snapshot, line)
 
     def units(self, snapshot: int | None, from_us: int) -> list[Unit]:
         found = [one for item in self.at(snapshot).items() for one in self.cut(*item)]
@@ -138,7 +147,7 @@ class Lake:
         rows = [row for name in after if name not in before for row in after[name]]
         return sum(since_us <= time < before_us for time, _ in rows)
 
-    def read(self, part: Part) -> list[Row]:
+    def read(self, part: UnitPart) -> list[Row]:
         # Only what the part's own snapshot has can be counted on to be there.
         rows = self.at(part.snapshot)[part.unit.path]
         low, end = part.unit.window_us or (part.from_us, part.before_us)
@@ -150,7 +159,7 @@ class Query:
     """What Spark does with a follower: a place, batches, and an end at any time."""
 
     lakes: dict[str, Lake]
-    place: Place
+    place: FollowPosition
     limits: Limits = ROOMY
     threshold_us: int = THRESHOLD_US
     batches: list[list[Row]] = field(default_factory=list)
@@ -166,7 +175,7 @@ class Query:
         return cls({lake.name: lake for lake in lakes}, begin, limits)
 
     def restart(self) -> None:
-        self.place = Place.from_json(json.loads(json.dumps(self.place.to_json())))
+        self.place = FollowPosition.from_json(json.loads(json.dumps(self.place.to_json())))
         self.follower = Follower(self.lakes, self.threshold_us, self.limits, lambda: NOW_US)
 
     def step(self, *, dies: bool = False) -> bool:
@@ -183,11 +192,11 @@ class Query:
         self.batches.append(rows)
         return True
 
-    def rows(self, end: Place) -> list[Row]:
+    def rows(self, end: FollowPosition) -> list[Row]:
         return [
             row
             for name, lake in self.lakes.items()
-            for part in parts(name, lake, self.place, end)
+            for part in unit_parts(name, lake, self.place, end)
             for row in lake.read(part)
         ]
 
@@ -251,13 +260,13 @@ def test_every_row_comes_once_whatever_is_committed_meanwhile(
     else:
         told = ""
         assert Counter(query.rows_seen) == Counter(lake.every)
-    assert not told or (hidden and "which rows are new cannot be told" in told)
+    assert not told or (hidden and "cannot tell which rows are new" in told)
     assert max(Counter(query.rows_seen).values(), default=1) == 1
     late = beyond_the_bound(query.batches, query.threshold_us)
     assert query.place.late_rows >= len(late)
 
 
-def needed(place: Place) -> set[int]:
+def needed(place: FollowPosition) -> set[int]:
     return {one for seen in place.tables.values() for one in seen.needed}
 
 
@@ -334,7 +343,7 @@ def test_rows_without_a_time_are_counted_with_every_hop() -> None:
         lake.append([500])
         query.drain()
     assert query.place.null_times == 6
-    assert Place.from_json(query.place.to_json()) == query.place
+    assert FollowPosition.from_json(query.place.to_json()) == query.place
 
 
 def test_a_table_that_is_not_complete_holds_the_others_and_is_named() -> None:
@@ -382,7 +391,7 @@ def test_an_overwrite_is_refused_by_its_name_or_passed_by() -> None:
     query = Query.of(lake)
     query.drain()
     lake.commit("overwrite", list(lake.at(lake.look().snapshot))[:1], [(15, 999)])
-    with pytest.raises(Terminal, match=rf"snapshot {lake.look().snapshot} .* of kind overwrite"):
+    with pytest.raises(Terminal, match=rf"snapshot {lake.look().snapshot} .* \(overwrite\)"):
         query.step()
     lake.on_overwrite = "skip"
     lake.append([30])
@@ -401,7 +410,7 @@ def test_what_was_delivered_may_be_removed() -> None:
     assert [time for time, _ in query.rows_seen] == [10, 20, 30]
     lake.append([40])
     lake.commit("delete", list(lake.at(lake.look().snapshot))[-1:])
-    with pytest.raises(Terminal, match="of kind delete"):
+    with pytest.raises(Terminal, match=r"\(delete\) changed existing rows"):
         query.step()
 
 

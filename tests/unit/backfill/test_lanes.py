@@ -8,10 +8,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.lanes import LaneFilter, in_order
-from backfill.measured import TaskMeter, file_of, totals
-from backfill.order_meter import OrderMeter
-from backfill.units import OffsetRange
+from backfill.plan.units import OffsetRange
+from backfill.read.step_records import OffsetFilter, in_order
+from backfill.run.measurements import OrderMeter, TaskMeter, file_of, totals
 from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def places_of(batches: Sequence[pa.RecordBatch]) -> list[Place]:
 @settings(deadline=None)
 def test_a_filter_keeps_what_lies_in_a_range(held: list[Place], asked: list[OffsetRange]) -> None:
     batch = batch_of(held)
-    kept = batch.filter(LaneFilter(asked).mask(batch))
+    kept = batch.filter(OffsetFilter(asked).mask(batch))
     assert places_of([kept]) == [
         (topic, partition, offset)
         for topic, partition, offset in held
@@ -107,7 +106,7 @@ def test_what_tasks_saw_is_put_together_and_a_second_attempt_counts_once(tmp_pat
     def task(step: int, place: tuple[int, int], held: list[Place], time_us: int) -> None:
         meter = TaskMeter("lake.t", INGESTION_TS, offsets=True)
         assert list(meter.through(iter([batch_of(held, time_us)])))
-        meter.keep(file_of(tmp_path, step, "lake.t", *place))
+        meter.store(file_of(tmp_path, step, "lake.t", *place))
 
     task(0, (0, 2), [("a", 0, 1), ("a", 0, 2)], 100)
     task(0, (1, 2), [("a", 1, 1)], 90)

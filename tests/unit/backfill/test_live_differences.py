@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from backfill.live_differences import KINDS, WHAT_TO_DO, LiveDifference
-from backfill.period import parse_period
-from backfill.plan import Plan
-from backfill.plan_report import as_json, as_text
+from backfill.apps.live_differences import KINDS, WHAT_TO_DO, LiveDifference
+from backfill.command.plan_report import as_json, as_text
+from backfill.plan.period import parse_period
+from backfill.plan.plan import Plan
 
 PAGE = Path(__file__).parents[3] / "docs" / "replay-differences.md"
 PLAN = Plan(parse_period("2026-03-01", "2026-03-02"), (), "bounded", 1, (), ())

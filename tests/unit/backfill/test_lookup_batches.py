@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill.lookups.batches import KEPT_BATCHES, replayed_snapshot, taken_snapshot
-from backfill.lookups.planned import PlannedLookup
+from backfill.plan.lookups import PlannedLookup
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_a_state_that_is_gone_is_replaced_by_the_current_one_for_all(batches: Ba
     batches.head = 3
     assert batches.take(0) == 2
     batches.gone = {1, 2, 3}
-    with pytest.raises(Terminal, match="was gone before it was read"):
+    with pytest.raises(Terminal, match="expired before it was read"):
         batches.take(0)
 
 

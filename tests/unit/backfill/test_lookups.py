@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill.lookups.planned import PlannedLookup, cuts, runs
+from backfill.plan.lookups import PlannedLookup, snapshot_runs, step_ends
 
 TIMES = st.lists(st.integers(0, 400), max_size=20)
 
@@ -18,7 +18,7 @@ def test_a_record_is_joined_with_a_state_that_was_replaced_at_most_so_long_befor
     changes: list[int], finest: int, arrived: int
 ) -> None:
     """A step begins at its first record, which may be as old as the last cut, and no older."""
-    found = cuts(changes, 0, finest)
+    found = step_ends(changes, 0, finest)
     before = bisect_right(found, arrived)
     frontier = found[before - 1] if before else min([0, *changes]) - 1
     missed = [at for at in changes if frontier < at <= arrived]
@@ -28,11 +28,11 @@ def test_a_record_is_joined_with_a_state_that_was_replaced_at_most_so_long_befor
 
 @given(st.lists(st.integers(0, 3).map(lambda n: n or None), min_size=1, max_size=12))
 def test_a_step_has_the_state_that_was_planned_for_it(snapshots: list[int | None]) -> None:
-    lookup = PlannedLookup("titles", "lake.tv.titles", "replayed", "{}", runs(snapshots))
+    lookup = PlannedLookup("titles", "lake.tv.titles", "replayed", "{}", snapshot_runs(snapshots))
     assert [lookup.at_step(step) for step in range(len(snapshots))] == snapshots
     assert set(lookup.snapshots) == {one for one in snapshots if one is not None}
 
 
 @given(TIMES)
 def test_few_changes_each_end_a_step(changes: list[int]) -> None:
-    assert cuts(changes) == sorted(changes)
+    assert step_ends(changes) == sorted(changes)

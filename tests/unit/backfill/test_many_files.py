@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.period import parse_period
-from backfill.request import Request, plan_of
+from backfill.plan.period import parse_period
+from backfill.run.planning import plan_of
+from backfill.run.request import ReplayRequest
 from benchmarks.many_files import FILES_PER_MANIFEST, ROWS_PER_FILE, make_wide_table
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import open_catalog
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:
-    from backfill.plan import Plan
-    from headrace.config.workspace import Workspace
+    from backfill.plan.plan import Plan
+    from headrace.config.workspace.workspace import Workspace
 
 WORKSPACE = """\
 clusters: {}
@@ -41,7 +42,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 def planned(workspace: Workspace, start: str, end: str) -> Plan:
     period = parse_period(start, end)
-    request = Request(("lake.many.files",), period, (), "bounded", THRESHOLD_US)
+    request = ReplayRequest(("lake.many.files",), period, (), "bounded", THRESHOLD_US)
     return plan_of(workspace, request)
 
 

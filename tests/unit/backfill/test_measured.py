@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from backfill.measured import TaskMeter, file_of, totals
+from backfill.run.measurements import TaskMeter, file_of, totals
 from headrace.contract import INGESTION_TS, METADATA
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_both_readers_of_a_self_join_keep_what_they_saw(tmp_path: Path) -> None:
         try:
             for _ in range(200):
                 begin.wait()
-                meter.keep(path)
+                meter.store(path)
         except BaseException as problem:  # noqa: BLE001 - a thread's error is looked at below
             problems.append(problem)
             begin.abort()

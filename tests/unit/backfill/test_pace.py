@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill.pace import Adaptive, Drained, Pace, Rate, StepPace, TokenBucket, parse_rate
+from backfill.run.pace import Adaptive, Drained, Pace, Rate, StepPace, TokenBucket, parse_rate
 from headrace.errors import UsageError
 
 

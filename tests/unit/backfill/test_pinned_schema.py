@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pyiceberg.types import StringType
 
-from backfill import tags
-from backfill.period import parse_period
-from backfill.request import Request, plan_of, sources_of
-from backfill.source import LakeSource
+from backfill.plan.period import parse_period
+from backfill.read.enumerator import FileEnumerator
+from backfill.read.source import LakeSource
+from backfill.run import tags
+from backfill.run.planning import plan_of, sources_of
+from backfill.run.request import ReplayRequest
 from headrace.config.load import load_workspace
 from headrace.contract import INGESTION_TS
 from headrace.errors import Terminal
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from backfill.plan import Plan
-    from headrace.config.workspace import Workspace
+    from backfill.plan.plan import Plan
+    from headrace.config.workspace.workspace import Workspace
 
 WORKSPACE = """\
 clusters: {}
@@ -49,7 +51,7 @@ def table_of(workspace: Workspace) -> Table:
 
 
 def planned(workspace: Workspace, time_column: str) -> Plan:
-    request = Request((TABLE,), PERIOD, (), "bounded", 60_000_000, time_column=time_column)
+    request = ReplayRequest((TABLE,), PERIOD, (), "bounded", 60_000_000, time_column=time_column)
     return plan_of(workspace, request)
 
 
@@ -74,7 +76,11 @@ def test_a_rename_in_mid_replay_changes_nothing_that_is_read(
 
 
 def rows_of(source: LakeSource) -> list[dict[str, object]]:
-    units = [piece for file in source.files().units for piece in source.cut(file, 60_000_000)[0]]
+    units = [
+        piece
+        for file in FileEnumerator(source).files().units
+        for piece in FileEnumerator(source).cut(file, 60_000_000)[0]
+    ]
     rows = [row for unit in units for batch in source.rows(unit) for row in batch.to_pylist()]
     return sorted(rows, key=lambda row: row["id"])
 

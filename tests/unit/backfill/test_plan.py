@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -10,22 +9,21 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image, ImageColor
 
-from backfill.period import Period
-from backfill.picture import as_svg, draw, drawable
-from backfill.plan import Plan, planned_source, read_head, read_plan
-from backfill.plan_report import as_text, duration
-from backfill.planner import Limits, Step, bounded
-from backfill.speeds import app_kind, remember, speeds_for
-from backfill.units import OffsetRange, Unit
-from headrace.config.units import parse_duration
+from backfill.command.plan_report import as_text
+from backfill.command.progress import app_kind, remember, speeds_for
+from backfill.plan.period import Period, duration
+from backfill.plan.picture import as_svg, draw, drawable
+from backfill.plan.plan import Plan, planned_source, read_head, read_plan
+from backfill.plan.steps import Limits, Step, bounded
+from backfill.plan.units import OffsetRange, Unit
+from headrace.config.common.units import parse_duration
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from backfill.plan import Order
+    from backfill.plan.plan import Order
 
 MINUTE = 60_000_000
 FILES = [
@@ -68,14 +66,14 @@ def test_it_says_what_is_read_twice_and_where() -> None:
     ]
     text = as_text(a_plan(), {"jsonl": 93.0})
     assert "wide.parquet" in text
-    assert "nothing would be read twice with --max-misalignment 7min" in text
+    assert "with --max-misalignment 7min, nothing would be read twice" in text
     assert "about 1 s to jsonl" in text
 
 
 def test_where_there_is_nothing_no_figure_is_given() -> None:
     empty = Plan(Period(0, MINUTE), (), "bounded", 1, (), ())
     text = as_text(empty, {"jsonl": 93.0})
-    assert text.splitlines()[-1] == "nothing to replay: no step, no row"
+    assert text.splitlines()[-1] == "nothing to replay: no steps and no rows"
     assert "about" not in text
 
 
@@ -98,18 +96,11 @@ def test_a_picture_has_a_bar_for_each_step() -> None:
     assert "no rows" in as_svg(empty)
 
 
-def test_a_png_has_the_same_bars_as_the_svg(tmp_path: Path) -> None:
+def test_a_picture_is_drawn_into_its_file(tmp_path: Path) -> None:
     made = a_plan()
-    path = tmp_path / "plan.PNG"
+    path = tmp_path / "plan.SVG"
     draw(made, drawable(path))
-    with Image.open(path) as image:
-        pixels = image.convert("RGB")
-    for x, y, width, height, colour in re.findall(
-        r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" fill="(.*?)"', as_svg(made)
-    ):
-        middle = float(x) + float(width) / 2, float(y) + float(height) / 2
-        found = pixels.getpixel((int(middle[0] * 2), int(middle[1] * 2)))
-        assert found == ImageColor.getrgb(colour)
+    assert path.read_text(encoding="utf-8") == as_svg(made)
 
 
 def test_a_picture_of_very_many_tables_is_drawn(tmp_path: Path) -> None:
@@ -117,11 +108,11 @@ def test_a_picture_of_very_many_tables_is_drawn(tmp_path: Path) -> None:
     sources = tuple(planned_source(unit.source, 5, [unit], [unit], 5) for unit in units)
     steps = tuple(bounded(units, MINUTE, Limits(1_000, 10**9)))
     made = Plan(Period(0, 10 * MINUTE), (), "bounded", MINUTE, sources, steps)
-    draw(made, tmp_path / "plan.png")
+    draw(made, tmp_path / "plan.svg")
     assert as_svg(made).count("<title>") == 80
 
 
-@pytest.mark.parametrize("name", ["plan.jpg", "plan", "missing/plan.png"])
+@pytest.mark.parametrize("name", ["plan.png", "plan", "missing/plan.svg"])
 def test_a_picture_that_cannot_be_drawn_is_refused_at_once(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="--picture"):
         drawable(tmp_path / name)

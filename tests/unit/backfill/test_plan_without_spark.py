@@ -21,7 +21,7 @@ catalogs:
 """
 PROGRAM = """
 import sys
-from backfill.cli import backfill
+from backfill.command.cli import backfill
 
 backfill.main(sys.argv[1:], standalone_mode=False)
 sys.exit(sorted({"pyspark", "py4j"} & sys.modules.keys()) or 0)

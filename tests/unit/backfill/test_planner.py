@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.cutting import Cell, at_times, fine_grid, row_group_of, slices_of_row_group
-from backfill.planner import Limits, Step, bounded, unordered
-from backfill.units import RowGroup, Unit
+from backfill.plan.cutting import Cell, cut_at_times, fine_grid, row_group_of, slices_of_row_group
+from backfill.plan.steps import Limits, Step, bounded, unordered
+from backfill.plan.units import RowGroup, Unit
 
 ROOMY = Limits(max_rows=10**9, max_bytes=10**12)
 POISON = 4_000_000
@@ -75,11 +75,19 @@ def cut(files: list[File], threshold: int) -> list[Unit]:
             if group.width_us <= threshold:
                 continue
             grid = fine_grid(0, threshold, group.width_us)
-            cells = Counter(grid.cell_of(time) for time in file.groups[group.index])
+            cells = Counter(
+                (time - grid.origin_us) // grid.cell_us for time in file.groups[group.index]
+            )
             found = [
                 Cell(number, min(inside), max(inside), len(inside))
                 for number in cells
-                if (inside := [t for t in file.groups[group.index] if grid.cell_of(t) == number])
+                if (
+                    inside := [
+                        t
+                        for t in file.groups[group.index]
+                        if (t - grid.origin_us) // grid.cell_us == number
+                    ]
+                )
             ]
             units += slices_of_row_group(whole, group, found, grid)
     return units
@@ -250,7 +258,7 @@ def test_no_step_goes_on_beyond_a_time_that_ends_it(
     files: list[File], threshold: int, limit: Limits, ends: list[int]
 ) -> None:
     units = cut(files, threshold)
-    pieces = list(at_times(units, ends))
+    pieces = list(cut_at_times(units, ends))
     steps = list(bounded(pieces, threshold, limit, ends))
     for step, inside in zip(steps, delivered(steps, files), strict=True):
         assert all(step.frontier_us <= time for *_, time in inside)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from backfill.results.reach import Reach, too_short
+from backfill.apps.emission import Reach, too_short
 
 MINUTE_US = 60_000_000
 

@@ -12,24 +12,24 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.pace import Pace
-from backfill.period import Period
-from backfill.plan import Plan, planned_source
-from backfill.planner import Limits, bounded, unordered
-from backfill.replay import Delivery
-from backfill.state import RunRecord, RunState
-from backfill.strict import Stretch, cell_us, strict
-from backfill.units import Unit
+from backfill.plan.period import Period
+from backfill.plan.plan import Plan, planned_source
+from backfill.plan.steps import Limits, bounded, unordered
+from backfill.plan.strict import Stretch, cell_us, strict
+from backfill.plan.units import Unit
+from backfill.run.pace import Pace
+from backfill.run.state import RunRecord, RunState
+from backfill.tables.delivery import Delivery
 from headrace.contract import METADATA
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from backfill.lanes import LaneFilter
-    from backfill.plan import Order
-    from backfill.planner import Step
-    from backfill.source import LakeSource
+    from backfill.plan.plan import Order
+    from backfill.plan.steps import Step
+    from backfill.read.source import LakeSource
+    from backfill.read.step_records import OffsetFilter
 
 TABLE = "lake.a.b"
 END = 10_000
@@ -62,7 +62,7 @@ class InMemory:
         self._held = held
 
     def rows(
-        self, unit: Unit, lanes: LaneFilter | None = None, _: object = None
+        self, unit: Unit, lanes: OffsetFilter | None = None, _: object = None
     ) -> Iterator[pa.RecordBatch]:
         low, high = unit.window_us or (0, END)
         rows = [
@@ -89,7 +89,7 @@ class Target:
 
     crash_in: int | None = None
     after: bool = False
-    place: str = "memory"
+    location: str = "memory"
     steps: dict[int, list[int]] = field(default_factory=dict)
 
     def begin(self, _sources: Mapping[str, LakeSource], /) -> None:

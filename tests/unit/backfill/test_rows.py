@@ -11,9 +11,14 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.json_columns import json_objects, text_bytes, with_line_ends
-from backfill.rows import as_json, values_of
-from headrace.records.json_reader import JsonReader
+from backfill.tables.json_columns import (
+    as_json,
+    json_objects,
+    text_bytes,
+    values_of,
+    with_line_ends,
+)
+from headrace.records.json.reader import JsonReader
 from headrace.schema.avro import parse_avro
 
 UTC = dt.UTC

@@ -21,12 +21,12 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from backfill.follow.place import Hop
-from backfill.follow.table import ALWAYS, Followed, FollowedTable
-from backfill.preconditions import RowsWithoutTime
+from backfill.plan.preconditions import RowsWithoutTime
 from backfill.streams import Replay
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import open_catalog
+from stream_app.follow.position import Hop
+from stream_app.follow.table import ALWAYS, FollowedTable, FollowedTableSettings
 from tests.integration.backfill.in_process import Commands, rows_in
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 WORKSPACE = """\
 clusters: {}
@@ -257,7 +257,7 @@ def test_whoever_follows_counts_them_or_stops(catalog: Catalog, tmp_path: Path) 
 
     def followed(then: str) -> FollowedTable:
         assert then in {"fail", "skip"}
-        told = Followed(NAME, "at", 1_000, "complete", "fail", then)  # type: ignore[arg-type]  # one of the two
+        told = FollowedTableSettings(NAME, "at", 1_000, "complete", "fail", then)  # type: ignore[arg-type]  # one of the two
         return FollowedTable(workspace, told)
 
     first = table.metadata.snapshots[0].snapshot_id

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill import tags
-from backfill.period import Period, parse_period
-from backfill.plan import Plan
-from backfill.planner import Step
-from backfill.request import Request, plan_of, sources_of, state_of
-from backfill.spark_source import Share, StepReader
-from backfill.units import OffsetRange, Unit
+from backfill.apps.spark_source import ReplayPartition, StepReader
+from backfill.plan.period import Period, parse_period
+from backfill.plan.plan import Plan
+from backfill.plan.steps import Step
+from backfill.plan.units import OffsetRange, Unit
+from backfill.run import tags
+from backfill.run.planning import plan_of, sources_of
+from backfill.run.request import ReplayRequest, state_of
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import load_table, open_catalog
 from headrace.spark import cores
@@ -26,12 +27,12 @@ UNITS = tuple(Unit(TABLE, f"f{n}", n, n, 10, 100 + n) for n in range(12))
 LANES = tuple(OffsetRange(TABLE, "t", n, 0, 10 + n) for n in range(5))
 
 
-def shares(tmp_path: Path, step: Step, **more: str) -> list[Share]:
+def shares(tmp_path: Path, step: Step, **more: str) -> list[ReplayPartition]:
     plan = Plan(Period(0, 100), (), "bounded", 5, (), (step,))
     plan.write(tmp_path / "plan.jsonl")
     reader = StepReader({"plan": str(tmp_path / "plan.jsonl"), "table": TABLE, **more})
     found = reader.partitions({"step": 0}, {"step": 1})
-    return [share for share in found if isinstance(share, Share)]
+    return [share for share in found if isinstance(share, ReplayPartition)]
 
 
 @pytest.mark.parametrize("readers", [1, 3, 7, 40])
@@ -70,8 +71,8 @@ def test_the_snapshot_is_let_go_when_the_last_step_is_behind(
     catalog = open_catalog(workspace.catalog("lake"))
     table = make_table(catalog, "held", [[Stored(0, n, n * 60.0)] for n in range(3)])
     tables, day = (table,), parse_period("2026-03-01", "2026-03-02")
-    plan = plan_of(workspace, Request(tables, day, (), "bounded", 1_000_000))
-    path = state_of(workspace, "run").keep(plan)
+    plan = plan_of(workspace, ReplayRequest(tables, day, (), "bounded", 1_000_000))
+    path = state_of(workspace, "run").store_plan(plan)
     for source in sources_of(workspace, plan).values():
         tags.hold(source, "run")
     options = {"workspace": str(tmp_path), "plan": str(path), "table": table, "readers": "1"}

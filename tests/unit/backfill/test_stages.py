@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from backfill.period import Period
-from backfill.plan import Plan
-from backfill.planner import Limits, bounded
-from backfill.stages import Stage, finished_from, stages_of, widened_at_the_end_us
-from backfill.units import Unit
-from backfill.widening import PlannedWatermark
+from backfill.apps.stages import Stage, finished_from, stages_of, widened_at_the_end_us
+from backfill.plan.period import Period
+from backfill.plan.plan import Plan
+from backfill.plan.steps import Limits, bounded
+from backfill.plan.units import Unit
+from backfill.plan.widening import PlannedWatermark
 
 MINUTE = 60_000_000
 ROOMY = Limits(10**9, 10**12)

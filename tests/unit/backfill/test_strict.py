@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.planner import Limits, Step
-from backfill.strict import Stretch, cell_us, strict
-from backfill.units import Unit
+from backfill.plan.steps import Limits, Step
+from backfill.plan.strict import Stretch, cell_us, strict
+from backfill.plan.units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,14 +1,28 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from backfill.results.sweep import Tried, as_json, as_text, cheapest
+from backfill.results.runs import runs_of
+from backfill.results.sweep import (
+    SweepResult,
+    cheapest,
+    forget_killed,
+    new_try,
+    report_json,
+    report_text,
+)
+from backfill.run.request import new_run_id, state_of
+from headrace.config.load import load_workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MINUTE_US = 60_000_000
 
 
-def tried(minutes: int, took_s: float, *, match: float = 100.0, dropped: int = 0) -> Tried:
-    return Tried(minutes * MINUTE_US, took_s, 10, 0, MINUTE_US, dropped, match)
+def tried(minutes: int, took_s: float, *, match: float = 100.0, dropped: int = 0) -> SweepResult:
+    return SweepResult(minutes * MINUTE_US, took_s, 10, 0, MINUTE_US, dropped, match)
 
 
 def test_the_cheapest_is_the_fastest_of_those_that_are_safe() -> None:
@@ -21,9 +35,22 @@ def test_the_cheapest_is_the_fastest_of_those_that_are_safe() -> None:
 
 
 def test_the_table_marks_it_or_says_that_there_is_none() -> None:
-    text = as_text([tried(1, 50.0), tried(15, 20.0)], 99.9)
+    text = report_text([tried(1, 50.0), tried(15, 20.0)], 99.9)
     assert text.splitlines()[2].endswith("← cheapest safe")
-    assert as_text([tried(1, 1.0, match=50.0)], 99.9).endswith("99.9 % were asked for")
-    said = json.loads(as_json([tried(1, 50.0, match=50.0), tried(15, 20.0)], 99.9))
+    assert report_text([tried(1, 1.0, match=50.0)], 99.9).endswith("99.9 % are required")
+    said = json.loads(report_json([tried(1, 50.0, match=50.0), tried(15, 20.0)], 99.9))
     assert said["cheapest_safe_us"] == 15 * MINUTE_US
     assert [one["safe"] for one in said["tried"]] == [False, True]
+
+
+def test_what_a_killed_sweep_has_left_is_not_a_run_that_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "headrace.yaml").write_text('clusters: {c: {bootstrap_servers: "127.0.0.1:1"}}')
+    workspace = load_workspace(tmp_path)
+    others = {"sweep-of-march", "sweep-20260301", new_run_id()}
+    for name in (*others, new_try()):
+        # Begun, and not yet on record.
+        state_of(workspace, name).folder.mkdir(parents=True)
+    forget_killed(workspace)
+    folder = workspace.state_dir / "backfill"
+    assert {one.name for one in folder.iterdir()} == others
+    assert runs_of(workspace) == []

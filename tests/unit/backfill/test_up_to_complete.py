@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.preconditions import NotComplete
+from backfill.plan.preconditions import NotComplete
 from backfill.streams import Replay
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import load_table, open_catalog
@@ -59,7 +59,7 @@ def test_a_table_that_is_behind(commands: Commands, tmp_path: Path) -> None:
         Replay([NAME], "2026-03-01", "2026-03-02", workspace=tmp_path)
 
     plan = commands("plan", "--table", NAME, "--start-ts", "2026-03-01", "--end-ts", "2026-03-02")
-    assert f"complete up to {NOON}; the period goes on beyond that" in plan.out
+    assert f"complete up to {NOON}, but the period ends later" in plan.out
 
     done = commands.replay(NAME, to, "--up-to", "committed")
     assert (done.code, done.json["rows"], done.json["beyond_complete"]) == (0, ROWS, True)
@@ -93,7 +93,7 @@ def test_a_period_up_to_the_far_future_asks_for_all_there_is(
     done = commands("replay", *table, *period)
     assert done.code == 0
     upto = "no time yet" if complete.time_us is None else NOON
-    assert f"was complete up to {upto}, and the period goes on beyond that" in done.out
+    assert f"was complete up to {upto}, but the period ends later" in done.out
 
 
 def test_the_writer_that_is_least_far_counts(commands: Commands, tmp_path: Path) -> None:

@@ -10,27 +10,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backfill.columns import arrivals_of
-from backfill.period import parse_period
-from backfill.plan import read_plan
-from backfill.plan_report import as_json, as_text
-from backfill.planner import Limits
-from backfill.request import Request, plan_of
-from backfill.watermarks import require_known
-from backfill.widening import Watermark
+from backfill.command.plan_report import as_json, as_text
+from backfill.plan.period import parse_period
+from backfill.plan.plan import read_plan
+from backfill.plan.steps import Limits
+from backfill.plan.widening import Watermark
+from backfill.read.batch_columns import arrivals_of
+from backfill.run.planning import plan_of
+from backfill.run.request import ReplayRequest
+from backfill.run.watermarks import require_known
+from headrace.application.ahead_of_time import Ahead, hold_back
 from headrace.config.load import load_workspace
 from headrace.contract import INGESTION_TS, with_metadata
 from headrace.errors import UsageError
 from headrace.iceberg.catalog import open_catalog
-from headrace.records.ahead import Ahead, hold_back
 from headrace.schema.arrow import to_arrow
 from headrace.schema.iceberg import to_iceberg
 from headrace.schema.model import Field, Primitive, Record
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:
-    from backfill.plan import Plan
-    from headrace.config.workspace import Workspace
+    from backfill.plan.plan import Plan
+    from headrace.config.workspace.workspace import Workspace
 
 WORKSPACE = """\
 clusters: {}
@@ -124,7 +125,7 @@ class Tables:
         return plan_of(self.workspace, request, watermarks=[mark])
 
 
-class _OneFileAStep(Request):
+class _OneFileAStep(ReplayRequest):
     @property
     def limits(self) -> Limits:
         return Limits(1, 1)
@@ -176,7 +177,7 @@ def test_times_without_bounds_are_read_or_the_replay_is_refused(tables: Tables) 
     with pytest.raises(UsageError, match=r"data file .*parquet has no bounds of At") as raised:
         require_known(plan)
     assert "--scan-without-bounds" in str(raised.value)
-    assert "is not known" in as_text(plan, {})
+    assert "cannot compute" in as_text(plan, {})
     assert widened_min(tables.plan(name, scan=True)) == 59
     given = tables.plan(name, widen_by_us=MINUTE_US)
     assert given.watermarks[0].is_given
@@ -216,7 +217,7 @@ def test_ahead_is_measured_against_the_arrival_by_whatever_column_a_replay_goes(
     name, ahead = tables.make("ahead", FLUSHED), Ahead("At", MINUTE_US, "drop")
     # By the events' own times nothing comes before what is older than the threshold.
     assert (widened_min(tables.plan(name, ahead, time_column="At")) or 0) <= 15
-    with pytest.raises(UsageError, match="At is clamped to the arrival, and At does not tell"):
+    with pytest.raises(UsageError, match="At is clamped to the time of arrival, but At is not"):
         require_known(tables.plan(name, Ahead("At", MINUTE_US, "clamp"), time_column="At"))
     catalog = open_catalog(tables.workspace.catalog("lake"))
     (batch, *_) = catalog.load_table("events.ahead").scan().to_arrow().to_batches()
@@ -225,5 +226,5 @@ def test_ahead_is_measured_against_the_arrival_by_whatever_column_a_replay_goes(
     assert len(hold_back(batch, far, arrivals_of(batch, "At")).rows) == 2
 
     bare = tables.make("others", FLUSHED, metadata=False)
-    with pytest.raises(UsageError, match=r"and lake.events.others has no __metadata__"):
+    with pytest.raises(UsageError, match=r"but lake.events.others has no __metadata__"):
         tables.plan(bare, ahead, time_column="At")

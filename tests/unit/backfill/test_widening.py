@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.cutting import Cell, fine_grid, row_group_of, slices_of_row_group
-from backfill.event_spans import NO_EVENTS, EventColumns
-from backfill.planner import Limits, Step, bounded, unordered
-from backfill.strict import Stretch, cell_us, strict
-from backfill.units import RowGroup, Unit
-from backfill.widening import PlannedWatermark, Watermark, widened
-from headrace.records.ahead import Ahead
+from backfill.plan.cutting import Cell, fine_grid, row_group_of, slices_of_row_group
+from backfill.plan.steps import Limits, Step, bounded, unordered
+from backfill.plan.strict import Stretch, cell_us, strict
+from backfill.plan.units import NO_EVENTS, EventColumns, RowGroup, Unit
+from backfill.plan.widening import PlannedWatermark, Watermark, widen
+from headrace.application.ahead_of_time import Ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,7 +138,7 @@ def cut(case: Case) -> Iterator[Unit]:
             grid = fine_grid(0, case.threshold, group.width_us)
             cells = defaultdict(list)
             for row in held:
-                cells[grid.cell_of(row.arrived)].append(row)
+                cells[(row.arrived - grid.origin_us) // grid.cell_us].append(row)
             found = [
                 Cell(
                     cell,
@@ -231,7 +230,7 @@ def arrived(units: Iterable[Unit]) -> dict[str, list[Unit]]:
 def test_in_bounded_order_no_record_that_was_in_time_is_dropped(case: Case) -> None:
     units = list(cut(case))
     steps = list(bounded(units, case.threshold, case.limits))
-    check(case, steps, widened(case.watermarks, steps, arrived(units)))
+    check(case, steps, widen(case.watermarks, steps, arrived(units)))
 
 
 @settings(max_examples=100)
@@ -239,7 +238,7 @@ def test_in_bounded_order_no_record_that_was_in_time_is_dropped(case: Case) -> N
 def test_nor_in_any_order(case: Case) -> None:
     units = [file_of(rows, case.events) for rows in by_file(case.rows).values()]
     steps = list(unordered(units, case.limits))
-    check(case, steps, widened(case.watermarks, steps, arrived(units)))
+    check(case, steps, widen(case.watermarks, steps, arrived(units)))
 
 
 @settings(max_examples=100)
@@ -272,7 +271,7 @@ def test_nor_in_strict_order(case: Case) -> None:
     by_table = defaultdict(list)
     for one in found:
         by_table[one.file.source].append(one)
-    check(case, steps, widened(case.watermarks, steps, by_table))
+    check(case, steps, widen(case.watermarks, steps, by_table))
 
 
 @given(cases(), st.integers(0, 5))
@@ -284,6 +283,6 @@ def test_where_event_time_keeps_pace_the_threshold_is_enough(case: Case, late: i
     paced = replace(case, rows=rows, ahead=None, delays=dict.fromkeys("ab", late * MS))
     units = list(cut(paced))
     steps = list(bounded(units, paced.threshold, paced.limits))
-    for one in widened(paced.watermarks, steps, arrived(units)):
+    for one in widen(paced.watermarks, steps, arrived(units)):
         assert one.widened_by_us is not None
         assert one.widened_by_us <= paced.threshold + MS

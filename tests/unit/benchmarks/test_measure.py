@@ -9,13 +9,13 @@ import psutil
 import pytest
 
 from benchmarks.measure import Command, CommandFailed, measure
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts by Linux's means")
 
-LIMIT_S = 60.0
 BURN_S = 0.4
 # Much more than an interpreter takes to start.
 SERVED_S = 2.0

@@ -7,8 +7,8 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.planner import Limits, Step, bounded
-from backfill.units import OffsetRange, Unit
+from backfill.plan.steps import Limits, Step, bounded
+from backfill.plan.units import OffsetRange, Unit
 from benchmarks.scale.a_day import DayTable
 from benchmarks.scale.picture import as_svg
 from benchmarks.scale.simulate import MIB, Cost, replay_s, slowest_s, speed_ups

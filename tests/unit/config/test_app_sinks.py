@@ -17,7 +17,7 @@ SINK = "sink: {type: iceberg, catalog: lake, database: playback, table: rmi_out,
     [
         ("mode: upsert}", "9:1", "mode upsert needs a key"),
         ("mode: replace}", "9:1", "mode replace needs a time_column"),
-        ("mode: append, key: [a]}", "9:88", "key is for mode upsert, and the mode is append"),
+        ("mode: append, key: [a]}", "9:88", "key is for mode upsert, but the mode is append"),
         ("mode: replace, time_column: at, version: v}", "9:106", "version is for mode upsert"),
         ("mode: append, deleted: gone}", "9:88", "deleted is for mode upsert"),
         ("mode: upsrt}", "9:80", 'did you mean "upsert"'),

@@ -14,10 +14,10 @@ from tests.unit.config.workspaces import APP, AVRO, HEADRACE, Files
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.config.validate import Findings
+    from headrace.config.validate import ValidationReport
 
 
-def findings(root: Path, app: str, other: str, table: str = "") -> Findings:
+def findings(root: Path, app: str, other: str, table: str = "") -> ValidationReport:
     files = Files(root)
     files.write("headrace.yaml", HEADRACE)
     files.write("apps/rmi.yaml", app)
@@ -97,10 +97,10 @@ table: {{catalog: lake, database: playback, table: {table}}}
     ("halves", "sentence"),
     [
         ("past: backfil, live: live-impressions", 'did you mean "backfill-impressions"?'),
-        ("past: live-impressions, live: live-impressions", "past is a source of type iceberg"),
+        ("past: live-impressions, live: live-impressions", "past must be a source of type iceberg"),
         (
             "past: backfill-impressions, live: backfill-impressions",
-            "live is a source of type kafka",
+            "live must be a source of type kafka",
         ),
     ],
 )

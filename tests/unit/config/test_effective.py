@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.config.effective import Effective, effective
 from headrace.config.load import load_stream, load_target, load_workspace
 from headrace.config.origins import as_json, as_text, settings_of
-from headrace.config.sinks import StreamSink
+from headrace.config.stream.effective import Effective, effective
+from headrace.config.stream.sinks import StreamSink
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def test_a_deployment_may_name_another_region() -> None:
         ("moon", "no cluster is in", "known: ap-south-1, canary, eu-west-1, us-east-1"),
         (
             "ap-south-1",
-            "reads no cluster of region",
+            "does not read a cluster of region",
             "add overrides.ap-south-1: {source: {cluster: far}}",
         ),
     ],
@@ -203,7 +203,7 @@ def test_no_secret_is_shown_in_either_form() -> None:
 
 
 def test_the_rules_of_a_stream_reach_a_task() -> None:
-    hygiene = run_as(None).config.hygiene
+    hygiene = run_as(None).config.hygiene.as_rules()
     assert pickle.loads(pickle.dumps(hygiene)) == hygiene  # noqa: S301 - our own
     assert PASSWORD not in repr(hygiene)
 
@@ -215,5 +215,5 @@ def test_the_target_of_an_output_is_loaded(files: Files) -> None:
     files.spoil("streams/playback.yaml", "consumer, topic", "nowhere, topic")
     assert load_target(stream, sink, workspace).config.name == "playback"
     (files.root / "streams/playback.yaml").unlink()
-    with pytest.raises(UsageError, match="which is gone"):
+    with pytest.raises(UsageError, match="but that file is gone"):
         load_target(stream, sink, workspace)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.config.app import IcebergSource
+from headrace.config.app.file import IcebergSource
 from headrace.config.load import load_app, load_workspace
 
 if TYPE_CHECKING:
-    from headrace.config.follow import Follow
+    from headrace.config.app.follow import Follow
     from tests.unit.config.workspaces import Files
 
 LAST_KEY = "max_misalignment_threshold: 15min"

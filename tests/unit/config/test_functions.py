@@ -29,7 +29,7 @@ def problems(root: Path, transform: str, module: str) -> list[str]:
     ("transform", "module", "sentence"),
     [
         ('transform: {python: "rmi:build"}', "def biuld(s): ...", 'did you mean "biuld"?'),
-        ('transform: {python: "rmi:build"}', "def build(:", "rmi.py, line 1 is no Python"),
+        ('transform: {python: "rmi:build"}', "def build(:", "rmi.py, line 1 is not valid Python"),
         (SQL.format(udfs='"rmi:one", "rmi:two"'), "def one(): ...", "no function for "),
         (
             'transform: {python: "rmi:build", udfs: ["rmi:build"]}',

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
-from headrace.config.kinds import check_workspace_file, examine
-from headrace.config.sheet import Known
+from headrace.config.common.section import KnownNames
+from headrace.config.kind_files import check_file, check_workspace_file
 from tests.unit.config.workspaces import APP, FULL_STREAM, HEADRACE, LAKE_TABLE, STREAM, Files
 
 if TYPE_CHECKING:
-    from headrace.config.document import Document
+    from collections.abc import Iterator
+
+    from headrace.config.yaml.document import Document
 
 SAME_FILES = settings(
     max_examples=150,
@@ -65,43 +69,54 @@ def test_a_damaged_file_is_sound_or_has_problems(
     end = data.draw(st.integers(start, min(start + 30, len(text))))
     damaged = text[:start] + data.draw(SIGNS) + text[end:]
     path = files.write("streams/damaged.yaml", damaged)
-    examined = examine(path, Known(files.root, frozenset({"fronting"}), frozenset()))
-    assert (examined.config is None) == bool(examined.document.problems)
-    assert_located(examined.document)
+    checked = check_file(path, KnownNames(files.root, frozenset({"fronting"}), frozenset()))
+    assert (checked.config is None) == bool(checked.document.problems)
+    assert_located(checked.document)
+
+
+def leaves(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of each scalar of a document."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from leaves(inner, (*path, number))
+    else:
+        yield path
+
+
+def changed(value: object, path: tuple[str | int, ...], leaf: object) -> object:
+    """Return a document with one scalar replaced."""
+    if not path:
+        return leaf
+    head, *rest = path
+    if isinstance(value, dict):
+        return {k: changed(v, tuple(rest), leaf) if k == head else v for k, v in value.items()}
+    assert isinstance(value, list)
+    return [changed(v, tuple(rest), leaf) if n == head else v for n, v in enumerate(value)]
+
+
+SOUND_FILES = [YAML(typ="safe").load(one) for one in (FULL_STREAM, LAKE_TABLE, APP)]
+# Where a file of the user's own passes on what others understand.
+FREE = {"properties", "conf", "overrides"}
 
 
 @SAME_FILES
-@given(
-    kind=st.sampled_from(["stream", "lake_table", "app"]),
-    values=st.dictionaries(
-        st.sampled_from(
-            [
-                "name",
-                "source",
-                "hygiene",
-                "outputs",
-                "table",
-                "batch",
-                "sources",
-                "transform",
-                "watermarks",
-                "sink",
-                "overrides",
-            ]
-        ),
-        VALUES,
-    ),
-)
-def test_any_value_under_a_known_key_is_sound_or_a_problem(
-    files: Files, kind: str, values: dict[str, object]
+@given(data=st.data(), sound=st.sampled_from(SOUND_FILES))
+def test_a_value_of_another_shape_is_refused_where_it_stands(
+    files: Files, data: st.DataObject, sound: dict[str, object]
 ) -> None:
-    import json
-
-    text = json.dumps({"kind": kind, **values})
-    examined = examine(files.write("streams/odd.yaml", text), Known(files.root))
-    assert examined.config is None
-    assert examined.document.problems
-    assert_located(examined.document)
+    paths = [path for path in leaves(sound) if not FREE & set(path)]
+    path = data.draw(st.sampled_from(paths))
+    shape = data.draw(st.sampled_from([{"no": {"such": 1}}, [[{"no": 1}]]]))
+    text = json.dumps(changed(sound, path, shape))
+    checked = check_file(files.write("streams/odd.yaml", text), KnownNames(files.root))
+    assert checked.config is None, path
+    assert_located(checked.document)
+    # The file is one line: a problem's column is in the value, or in what is around it.
+    ends = text.index(json.dumps(shape)) + len(json.dumps(shape))
+    assert any(one.column <= ends for one in checked.document.problems)
 
 
 def test_aliases_that_multiply_are_stopped(files: Files) -> None:
@@ -109,7 +124,9 @@ def test_aliases_that_multiply_are_stopped(files: Files) -> None:
     path = files.write("headrace.yaml", f"k0: &a0 [x]\n{levels}\n")
     document, workspace = check_workspace_file(path)
     assert workspace is None
-    assert any("more than this file can mean" in one.message for one in document.problems)
+    assert any(
+        "the aliases in this file expand to too much" in one.message for one in document.problems
+    )
     assert len(document.problems) < 30
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("name", MODELS)
 def test_json_schemas_are_current(name: str) -> None:
     written = (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
-    assert written == schema_text(MODELS[name]), "run: make schemas"
+    assert written == schema_text(MODELS[name]), "run: make generated"
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ def test_going_on_after_a_change_needs_changes_and_a_quarantine(files: Files) ->
     files.write(TABLE, f"{text}hygiene: {{on_bad_record: drop}}\n")
     assert files.problems() == [
         (
-            f'{TABLE}:6:25: hygiene keeps no bad record: on_bad_record is "drop"'
+            f'{TABLE}:6:25: hygiene does not quarantine rejected records: on_bad_record is "drop"'
             " — choose stop, or hygiene.on_bad_record: quarantine"
         ),
         (
-            f"{TABLE}:6:25: without schema_evolution there is no change of the schema to go on after"
+            f"{TABLE}:6:25: on_incompatible_schema has no effect without schema_evolution"
             " — remove it, or add schema_evolution: add_columns"
         ),
     ]
@@ -34,7 +34,7 @@ def test_a_tombstone_is_a_row_only_where_all_columns_may_be_null(files: Files) -
     (problem,) = files.problems()
     assert problem.endswith(
         ":6:23: a tombstone cannot be kept as a row: event_id, event_type, user_id, title_id,"
-        ' event_ts cannot be null — let the schema say ["null", …], or choose quarantine or drop'
+        ' event_ts cannot be null — use ["null", …] in the schema, or choose quarantine or drop'
     )
 
 
@@ -56,7 +56,7 @@ def test_a_partition_is_named_once(files: Files) -> None:
     twice = "[user_id, days(event_ts), day(event_ts)]"
     files.spoil(TABLE, '["day(__metadata__.kafka_ingestion_ts)"]', twice)
     (problem,) = files.problems()
-    assert problem.endswith("day(event_ts) is there twice — remove one of them")
+    assert problem.endswith("day(event_ts) is listed twice — remove one of them")
 
 
 def test_no_partitions_are_not_the_same_as_nothing_said_of_them(files: Files) -> None:
@@ -78,7 +78,7 @@ def test_what_is_kept_is_key_and_headers_each_once(files: Files) -> None:
     workspace = load_workspace(files.root)
     assert load_lake_table(files.root / TABLE, workspace).config.keep == ("headers", "key")
     files.write(TABLE, f"{text}keep: [key, key]\n")
-    assert files.problems() == [f"{TABLE}:7:13: key is there twice — remove one of them"]
+    assert files.problems() == [f"{TABLE}:7:13: key is listed twice — remove one of them"]
     files.write(TABLE, f"{text}keep: [value]\n")
     (problem,) = files.problems()
     assert "key" in problem
@@ -92,5 +92,5 @@ def test_no_field_of_a_schema_has_the_name_of_what_is_kept(files: Files) -> None
     own = '"fields": [{"name": "__Record__", "type": ["null", "string"]}, '
     schema.write_text(schema.read_text().replace('"fields": [', own, 1))
     assert any(
-        "the name __record__ is kept for headrace's own struct" in p for p in files.problems()
+        "the name __record__ is reserved for headrace's own struct" in p for p in files.problems()
     )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.config.kafka_parts import QuarantineTopic
+from headrace.config.common.kafka_parts import QuarantineTopic
+from headrace.config.lake_table.partitioning import Partition
 from headrace.config.load import (
     find_workspace,
     load_app,
@@ -14,7 +15,6 @@ from headrace.config.load import (
     load_stream,
     load_workspace,
 )
-from headrace.config.partitioning import Partition
 from headrace.errors import BadConfig, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def test_the_workspace_gives_absolute_places(files: Files) -> None:
         "uri": f"sqlite:///{files.root}/.headrace/catalog.db",
         "warehouse": f"{files.root}/.headrace/warehouse",
     }
-    assert lake.raw_properties()["warehouse"] == ".headrace/warehouse"
     assert workspace.cluster("fronting").region == "us-east-1"
     assert workspace.cluster("consumer").region is None
     with pytest.raises(UsageError, match="defines no cluster fronti"):
@@ -88,7 +87,7 @@ def test_the_state_has_an_absolute_place(files: Files, state_dir: str) -> None:
 
 def test_a_stream_is_loaded_with_its_schema(files: Files) -> None:
     loaded = load_stream(Path("streams/playback.yaml"), load_workspace())
-    assert loaded.config.hygiene.future_skew == timedelta(minutes=10)
+    assert loaded.config.hygiene.as_rules().future_skew == timedelta(minutes=10)
     assert loaded.config.quarantine == QuarantineTopic(
         cluster="fronting", topic="playback_raw.quarantine"
     )

@@ -46,7 +46,7 @@ def test_a_sound_lookup_is_taken(files: Files, as_of: str, said: str) -> None:
             "8:36",
             'did you mean "lake"',
         ),
-        (f"Impressions: {TITLES}}}", "8:3", "and a source of that name"),
+        (f"Impressions: {TITLES}}}", "8:3", "a source have the same name"),
         (f"titles: {TITLES.replace('iceberg', 'kafka')}}}", "8:18", "expected iceberg"),
     ],
 )

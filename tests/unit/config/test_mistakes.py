@@ -55,17 +55,17 @@ BAD_STREAM_PROBLEMS = """\
 6:20: expected a duration such as 30s, 15min or 1h30m, got "15 minuts": unknown unit "minuts" — did you mean "15 minutes"? units: ms, s, min, h, d
 7:18: expected quarantine, drop or fail, got "quarantin" — did you mean "quarantine"?
 8:25: headrace.yaml defines no cluster "frontng" — did you mean "fronting"?
-8:41: the quarantine topic is the source's own: bad records would come back — use another topic
+8:41: the quarantine topic is the source topic: rejected records would be read again — use another topic
 11:5: unknown key "filtr" — did you mean "filter"?
 12:14: unknown column "evnt_type" — did you mean "event_type"?
 12:38: rand() is not allowed: it gives another value each time, so that a replay could not be compared — compute it from the record, such as with xxhash64(…)
 13:25: unknown column "user_ids" — did you mean "user_id"?
 13:36: a computed column needs a name — write "upper(country) AS country"
-13:53: two columns of the name "event_id" — give it another name: "event_id AS …"
+13:53: two columns have the name "event_id" — give it another name: "event_id AS …"
 14:34: headrace.yaml defines no cluster "frontng" — did you mean "fronting"?
 14:50: this output writes to the topic that the stream reads: an endless loop — use another topic
 14:83: the key "usr" is not among the output's columns — known: event_id, user_ids, upper, country
-15:11: two outputs of the name "starts" — the other is on line 10
+15:11: two outputs have the name "starts" — the other is on line 10
 18:13: count() is not allowed: it is an aggregate, and an expression sees one record at a time — aggregate in an application (kind: app)
 19:65: expected a Kafka topic: at most 249 letters, digits, '.', '_' and '-', got "a b"
 20:5: duplicate key "sink" — it is also on line 19
@@ -92,7 +92,7 @@ BAD_TABLE_PROBLEMS = """\
 7:10: expected a text, got a list
 8:18: expected a partition such as day(column), bucket(16, column) or column, got "dy(event_ts)": unknown transform "dy" — did you mean "day"?
 8:39: unknown column "__metadata__.kafka_ingestion_t" — did you mean "__metadata__.kafka_ingestion_ts"?
-8:73: expected a partition such as day(column), bucket(16, column) or column, got "bucket(x)": bucket takes another shape — write "bucket(16, x)"
+8:73: expected a partition such as day(column), bucket(16, column) or column, got "bucket(x)": bucket has another form — write "bucket(16, x)"
 8:86: expected a partition such as day(column), bucket(16, column) or column, got "day("
 9:21: expected a size such as 64MiB or 1GB, got "128MBB": unknown unit "MBB" — did you mean "128MB"? units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB
 10:25: expected a text or a number, got a mapping
@@ -126,10 +126,10 @@ BAD_APP_PROBLEMS = """\
 10:3: missing key "database" in "sources.m" — add "database: …"
 10:37: unknown key "databse" — did you mean "database"?
 10:87: expected a duration such as 30s, 15min or 1h30m, got "soon": not a number with a unit — units: ms, s, min, h, d
-11:1: transform needs exactly one of python, sql and sql_file, and has python and sql
+11:1: transform needs exactly one of python, sql and sql_file, but has python and sql
 11:21: expected a function as "module:function", got "rmi"
 11:50: does not parse: something is missing here
-12:14: a watermark for "aa", which is no source — did you mean "a"?
+12:14: a watermark for "aa", which is not a source — did you mean "a"?
 12:44: expected a duration such as 30s, 15min or 1h30m, got 10: the unit is missing — units: ms, s, min, h, d
 13:1: missing key "path" in "sink" — add "path: …"
 """
@@ -175,18 +175,18 @@ def test_every_mistake_of_every_file_is_told_at_once(files: Files) -> None:
         (b"clusters: {}\nx: \xff\n", "2:4: this byte is not UTF-8 — save the file as UTF-8"),
         (
             "clusters:\n\tx: 1\n",
-            "2:1: not YAML: a tab, where YAML wants spaces — indent with spaces",
+            "2:1: not YAML: a tab, but YAML needs spaces — indent with spaces",
         ),
         (
             "clusters: {}\n---\nx: 1\n",
             "2:1: not YAML: a second document — one file holds one document",
         ),
         ("- a\n", "1:1: expected a mapping (key: value), got a list"),
-        ("clusters: *x\n", "1:11: not YAML: *x is defined nowhere — define it before with &x"),
-        ("clusters: &x {a: *x}\n", "1:15: this alias leads back to itself — write it out"),
+        ("clusters: *x\n", "1:11: not YAML: *x is not defined — define it before with &x"),
+        ("clusters: &x {a: *x}\n", "1:15: this alias refers to itself — write it out"),
         (
             "clusters: !!python/name:os.system {}\n",
-            "1:11: the tag !!python/name:os.system is not used here — remove it",
+            "1:11: the tag !!python/name:os.system is not allowed here — remove it",
         ),
         ("state_dir: 'x\n", "1:12: not YAML: a quote is not closed — close it"),
         ("state_dir: @x\n", "1:12: not YAML: a text may not begin with @ — put the text in quotes"),
@@ -194,7 +194,7 @@ def test_every_mistake_of_every_file_is_told_at_once(files: Files) -> None:
             "state_dir: a: b\n",
             '1:13: not YAML: a second key on one line — quote a text with ": " in it',
         ),
-        ("? [a]\n: b\n", "1:3: a key must be a plain word — write key: value"),
+        ("? [a]\n: b\n", "1:3: a key must be a plain text — write key: value"),
         ("state_dir: 12\n", '1:12: expected a text, got 12 — put it in quotes: "12"'),
         ("state_dir:\n", "1:1: expected a text, got nothing"),
         ("state_dir: ' '\n", '1:12: expected a text that is not empty, got " "'),
@@ -239,7 +239,7 @@ def test_a_broken_headrace_yaml_keeps_nothing_back_about_streams(files: Files) -
 @pytest.mark.parametrize(
     ("schema", "problem"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ('{"type": "recor"}', "cannot be used"),
         ('"string"', "cannot be used"),
         (b"\xff", "UTF-8"),
@@ -302,8 +302,8 @@ def test_two_files_of_one_kind_and_name_would_share_their_state(files: Files) ->
     files.write("streams/copy.yaml", (files.root / "streams/playback.yaml").read_bytes())
     assert files.problems() == [
         (
-            'streams/playback.yaml:2:7: a second stream of the name "playback": '
-            "they would share their state — the other is streams/copy.yaml"
+            'streams/playback.yaml:2:7: a second stream with the name "playback": '
+            "both would use the same state — the other is streams/copy.yaml"
         )
     ]
 

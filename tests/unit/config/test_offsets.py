@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from ruamel.yaml import YAML
 
-from headrace.config.offsets import source_index
+from headrace.config.yaml.characters import source_index
 
 
 @pytest.mark.parametrize(

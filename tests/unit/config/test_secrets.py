@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.config.load import load_workspace
-from headrace.config.secret import Secret
 from headrace.errors import BadConfig
+from headrace.secret import Secret
 
 if TYPE_CHECKING:
     from tests.unit.config.workspaces import Files
@@ -31,7 +31,7 @@ def test_a_secret_shows_itself_to_nobody() -> None:
     assert secret == Secret(PASSWORD)
     assert secret != PASSWORD
     assert copy.deepcopy(secret) is secret
-    with pytest.raises(TypeError, match="not pickled"):
+    with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(secret)
 
 
@@ -201,10 +201,13 @@ def test_what_is_filled_in(files: Files, written: str, value: str) -> None:
     ("written", "problem"),
     [
         ("${file:none.txt}", "1:20: ${file:none.txt}: there is no such file — looked in "),
-        ("${file:}", "1:20: ${file:} names no file — write ${file:PATH}"),
-        ("a ${PW", '1:22: "${" without its "}" — write $${ for a literal ${'),
-        ("${1a}", '1:20: "${1a}" is no variable — write ${NAME}, ${NAME:default} or ${file:PATH}'),
-        ("${A:${PW}}", "1:20: a ${…} inside a ${…} — set one variable to the whole value"),
+        ("${file:}", "1:20: ${file:} does not name a file — write ${file:PATH}"),
+        ("a ${PW", '1:22: "${" without a closing "}" — write $${ for a literal ${'),
+        (
+            "${1a}",
+            '1:20: "${1a}" is not a variable — write ${NAME}, ${NAME:default} or ${file:PATH}',
+        ),
+        ("${A:${PW}}", "1:20: a ${…} inside another ${…} — put the whole value in one variable"),
     ],
 )
 def test_what_cannot_be_filled_in(files: Files, written: str, problem: str) -> None:

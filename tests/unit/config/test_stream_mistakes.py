@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.config.hygiene import MaskWith
+from headrace.config.common.hygiene import MaskWith
+from headrace.config.common.registries import RegistryConfig
 from headrace.config.load import load_stream, load_workspace
-from headrace.config.registries import RegistryAddress
-from headrace.config.secret import Secret
-from headrace.config.sinks import SearchSink, StreamSink, TableSink, TopicSink
+from headrace.config.stream.sinks import SearchSink, StreamSink, TableSink, TopicSink
+from headrace.secret import Secret
 from tests.unit.config.workspaces import FULL_STREAM
 
 if TYPE_CHECKING:
@@ -122,15 +122,15 @@ overrides:
   us-west-2: {source: {cluster: nope}, spark: {cnf: {}}}
 """
 BAD_PROBLEMS = """\
-3:1: missing key "registry": format avro needs one to look up the schemas of writers — add registry: {url: "http://…"}
+3:1: missing key "registry": format avro looks up the writers' schemas there — add registry: {url: "http://…"}
 9:17: expected fail or skip, got "skipp" — did you mean "skip"?
 11:28: the schema has no column "user.mail" — did you mean "user.email"?
-11:39: "seats.row" is within a list or a map, where this rule does not look — name the list or the map itself
-11:50: "__metadata__.region" is not the record's own: hygiene is about the columns of the schema — use a filter
+11:39: "seats.row" is inside a list or a map, and this rule does not check those — name the list or the map itself
+11:50: "__metadata__.region" is not a column of the schema, and hygiene checks only those — use a filter
 11:87: expected quarantine, drop or fail, got "dorp" — did you mean "drop"?
 13:24: expected a whole number, got 0.5: "position_ms" is of type long
 13:34: expected a whole number, got "ten": "position_ms" is of type long
-14:32: max 5 is below min "20.00" — no record could pass: exchange the two
+14:32: max 5 is below min "20.00" — no record could pass: swap the two
 15:16: expected a date such as 2026-03-01, got "2026-02-30": "day" is of type date
 16:15: expected a time such as 2026-03-01T00:00:00Z, got "yesterday": "at" is of type timestamp-micros
 17:5: the range of "ratio" has neither min nor max — add one of them
@@ -142,17 +142,17 @@ BAD_PROBLEMS = """\
 21:3: missing key "limit" in "hygiene.max_future_skew" — add "limit: …"
 21:21: unknown key "limt" — did you mean "limit"?
 22:21: expected a size such as 64MiB or 1GB, got 10: the unit is missing — units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB
-23:3: coerce is for format json: values of another format have their types — remove it
+23:3: coerce is for format json: values of other formats already have types — remove it
 23:12: the schema has no column "user.ages" — did you mean "user.age"?
-23:23: "price" is of type decimal(9, 2), which is not converted — only texts, numbers and booleans are
-24:3: unknown_fields is for format json: another format has none — remove it
+23:23: "price" is of type decimal(9, 2), which cannot be converted — only texts, numbers and booleans can be converted
+24:3: unknown_fields is for format json: other formats have no such fields — remove it
 24:19: expected drop or refuse, got "refus" — did you mean "refuse"?
 26:17: expected sha256 or redact, got "sha265" — did you mean "sha256"?
 27:30: expected a number above 0, got 0
-28:5: "live" is of type boolean, which has no masked form — texts can be masked; leave another column out of project
-29:5: "blob" is of type bytes, which has no masked form — bytes can be hashed: sha256
-30:5: the mask of "id" needs exactly one of sha256 and keep_first — or write sha256, or redact
-31:5: the mask of "tags" needs exactly one of sha256 and keep_first — or write sha256, or redact
+28:5: "live" is of type boolean, which cannot be masked — only texts can be masked; remove the column from project instead
+29:5: "blob" is of type bytes, which cannot be masked — bytes can only be hashed: sha256
+30:5: the mask of "id" needs exactly one of sha256 and keep_first — give one of them, or write sha256 or redact
+31:5: the mask of "tags" needs exactly one of sha256 and keep_first — give one of them, or write sha256 or redact
 34:23: expected earliest or latest, got "newest"
 36:5: missing key "registry": format avro registers its schema there — add registry: {url: "http://…"}
 36:76: the schema "schemas/playback.avsc" has no column "id", and format avro writes no other — known: event_id, event_type, user_id, title_id, country, event_ts
@@ -169,11 +169,11 @@ BAD_PROBLEMS = """\
 40:85: expected a number up to 10000, got 100000
 43:34: the stream "playback.yaml" needs columns that this output does not have: event_id, event_type, user_id, title_id, event_ts — add "event_id" to project
 43:54: the key "keyy" is not among the output's columns — known: id, at
-45:34: "../tables/starts.yaml" is no stream — name a file that begins with kind: stream
+45:34: "../tables/starts.yaml" is not a stream — name a file that begins with kind: stream
 47:34: there is no file "playbck.yaml" — looked for streams/playbck.yaml and playbck.yaml
 49:34: this output ends up in its own stream: bad → bad — break the circle
-51:68: schema is for format avro, and this sink writes json — remove it, or use format avro
-51:79: registry is for format avro, and this sink writes json — remove it, or use format avro
+51:68: schema is for format avro, but this sink writes json — remove it, or use format avro
+51:79: registry is for format avro, but this sink writes json — remove it, or use format avro
 53:18: expected kafka, iceberg, search or stream, got "kafk" — did you mean "kafka"?
 55:24: unknown key "clustr" — did you mean "cluster"?
 55:53: expected earliest or latest, got "newest"
@@ -254,7 +254,7 @@ def test_a_stream_with_every_key_is_sound(files: Files) -> None:
     files.write("streams/full.yaml", FULL_STREAM)
     assert files.problems() == []
     loaded = load_stream(Path("streams/full.yaml"), load_workspace())
-    assert loaded.config.source.writers_registry == RegistryAddress(
+    assert loaded.config.source.writers_registry == RegistryConfig(
         url=Secret("http://registry:8081")
     )
     assert isinstance(loaded.config.hygiene.mask["user_id"], MaskWith)
@@ -283,7 +283,7 @@ def test_a_default_that_does_not_fit_its_type_is_told_before_any_record(
         (
             f"streams/events.yaml:3:{67 + len(source)}: "
             'schema "schemas/events.avsc" cannot be used: Event.position_ms: '
-            'its default "oops" is no value of its type'
+            'its default "oops" is not a value of its type'
         )
     ]
 
@@ -320,7 +320,7 @@ PROPERTIES = {
         '3:142: unknown key "ssl.ca.locatoin" — did you mean "ssl.ca.location"?'
     ),
     "ssl.key.location: k.pem": (
-        '3:129: missing key "ssl.certificate.location": ssl.key.location goes with it — '
+        '3:129: missing key "ssl.certificate.location": ssl.key.location needs it — '
         "add ssl.certificate.location"
     ),
     f"{OAUTH}, bearer.auth.client.id: i, bearer.auth.client.secret: hunter2": (
@@ -328,12 +328,12 @@ PROPERTIES = {
         "add bearer.auth.issuer.endpoint.url"
     ),
     "bearer.auth.token: hunter2": (
-        "3:142: bearer.auth.token says nothing without bearer.auth.credentials.source — "
+        "3:142: bearer.auth.token has no effect without bearer.auth.credentials.source — "
         "add bearer.auth.credentials.source: STATIC_TOKEN or OAUTHBEARER"
     ),
     "bearer.auth.credentials.source: STATIC_TOKEN, bearer.auth.token: t, "
     "basic.auth.user.info: 'u:hunter2'": (
-        "3:210: basic.auth.user.info and bearer.auth.credentials.source say twice who asks — "
+        "3:210: basic.auth.user.info and bearer.auth.credentials.source are two kinds of login — "
         "remove one of the two"
     ),
     "bearer.auth.credentials.source: SASL_INHERIT": (
@@ -351,10 +351,10 @@ def test_what_is_said_about_registries(files: Files) -> None:
         f"format: json, {registered}": None,
         "format: avro, schema: schemas/events.avsc, registry: {url: 'http://r'}": None,
         f"format: avro, {registered}, registry: {{url: 'http://r'}}": (
-            "3:122: the schema says already which registry it is in — remove one of the two"
+            "3:122: the schema already names its registry — remove one of the two"
         ),
         "format: json, schema: schemas/events.avsc, registry: {url: 'http://r'}": (
-            "3:100: a registry beside the schema is for format avro, and this is json — remove it"
+            "3:100: a registry next to the schema is for format avro, but this is json — remove it"
         ),
         "format: avro, schema: schemas/events.avsc, registry: {url: 'r:81', subject: s}": (
             "3:116: expected an address such as http://host:8081, got something else — "
@@ -405,18 +405,18 @@ def test_what_goes_to_another_stream_has_its_columns_and_types(files: Files) -> 
     )
     project = "[id AS event_id, live AS event_type, at AS user_id, 'upper(id) AS title_id', ratio AS event_ts]"
     write(files, f"{{type: stream, stream: sink.yaml, key: event_id}}\n    project: {project}")
-    place = 'streams/events.yaml:6:34: the stream "sink.yaml" has the column'
+    place = "streams/events.yaml:6:34: column"
     assert files.problems() == [
         (
-            f'{place} "event_ts" as timestamp-micros, and this output as double — '
+            f'{place} "event_ts" is timestamp-micros in the stream "sink.yaml", but double in this output — '
             'convert it in project: "… AS event_ts"'
         ),
         (
-            f'{place} "event_type" as string, and this output as boolean — '
+            f'{place} "event_type" is string in the stream "sink.yaml", but boolean in this output — '
             'convert it in project: "… AS event_type"'
         ),
         (
-            f'{place} "user_id" as string, and this output as timestamp-micros — '
+            f'{place} "user_id" is string in the stream "sink.yaml", but timestamp-micros in this output — '
             'convert it in project: "… AS user_id"'
         ),
     ]

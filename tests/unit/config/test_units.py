@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.config.units import UnitError, parse_duration, parse_size
+from headrace.config.common.units import UnitError, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ Caused by: java.net.BindException: Address already in use
         (STACK, "Caused by: java.net.BindException: Address already in use"),
         ("x ERROR LogManager Shutdown because all log dirs have failed\n", "x ERROR LogManager"),
         ("java.io.IOException: No space left on device\n", "No space left on device"),
-        ("all is well\n", "it left no reason"),
-        ("", "it left no reason"),
+        ("all is well\n", "its log has no reason"),
+        ("", "its log has no reason"),
     ],
 )
 def test_the_last_cause_that_a_log_gives(tmp_path: Path, log: str, reason: str) -> None:
@@ -39,7 +39,7 @@ def test_the_last_cause_that_a_log_gives(tmp_path: Path, log: str, reason: str) 
 
 def test_what_the_jvm_printed_counts_where_there_is_no_log(tmp_path: Path) -> None:
     file = tmp_path / "broker.log"
-    assert broker_files.last_error(file) == "it left no reason"
+    assert broker_files.last_error(file) == "its log has no reason"
     file.with_suffix(".out").write_bytes(b"\xff\nError: Could not find or load main class x\n")
     assert broker_files.last_error(file) == "Error: Could not find or load main class x"
 

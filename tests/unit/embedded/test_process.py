@@ -13,12 +13,12 @@ import psutil
 import pytest
 
 from headrace.embedded.process import Mark, read_mark, start_tethered, stop_child, wait_until
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIMIT_S = 30.0
 SLEEP = "import time; print('up', flush=True); time.sleep(300)"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
 SLEEPER = [sys.executable, "-c", SLEEP]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.expressions.lane.compile import (
+from headrace.expressions.compiled.compiler import (
     Compiled,
     NotCompiled,
     Undefined,
@@ -15,6 +15,7 @@ from headrace.expressions.lane.compile import (
 )
 from headrace.records.rows import row_class
 from headrace.schema.model import Decimal, Field, Primitive, Record
+from tests.fuzz.patterns import like
 
 SCHEMA = Record(
     "tests.Row",
@@ -33,17 +34,6 @@ def value(text: str, s: str | None = None, t: str = "", n: int = 0) -> object:
     found = compile_expression(text, SCHEMA)
     assert isinstance(found, Compiled), found
     return eval(found.source, {**found.constants, "r": row_class(SCHEMA)(s, t, n, 0, 0.0)})  # noqa: S307 - what is tested
-
-
-def like(text: str, pattern: str) -> bool:
-    """Answer as the definition of LIKE does, place by place."""
-    ends = {0}
-    for sign in pattern:
-        if sign == "%":
-            ends = set(range(min(ends), len(text) + 1)) if ends else ends
-        else:
-            ends = {at + 1 for at in ends if at < len(text) and sign in {"_", text[at]}}
-    return len(text) in ends
 
 
 @given(st.text("ab", max_size=12), st.text("ab%_", max_size=8))
@@ -87,7 +77,14 @@ def test_days_between_dates_overflow_as_ints_of_java() -> None:
     assert value(days) == -2
 
 
-def test_signs_may_overlap_from_either_end() -> None:
+def test_a_month_that_lacks_hours_is_not_whole() -> None:
+    start, end = "TIMESTAMP '2024-01-31 10:00:00'", "TIMESTAMP '2024-03-01 09:00:00'"
+    # As Java counts: the last day is not full, and the one before it lies in February.
+    assert value(f"timestampdiff(MONTH, {start}, {end})") == 0
+    assert value(f"timestampdiff(MONTH, {end}, {start})") == -1
+
+
+def test_delimiters_may_overlap_from_either_end() -> None:
     assert value("substring_index('aaaa', 'aa', 2)") == "a"
     assert value("substring_index('aaaa', 'aa', -2)") == "a"
     assert value("substring_index(t, ', ', 2)", t="a, b, c") == "a, b"
@@ -137,3 +134,20 @@ def test_decimals_are_compared_where_there_is_room_for_both() -> None:
     assert reason(38, 30, "dec BETWEEN 1 AND 5") is None
     assert reason(38, 18, "dec = l") is None
     assert reason(10, 2, "dec < n") is None
+
+
+DATED = Record("tests.Dated", (Field("a", Primitive.DATE, nullable=False),))
+
+
+@pytest.mark.parametrize("text", ["trunc(a, 'month')", "trunc(a, 'year')", "last_day(a)"])
+@pytest.mark.parametrize("days", [-(2**31), 2**31 - 1])
+def test_a_date_that_no_date_can_be_is_an_error(text: str, days: int) -> None:
+    """As in Spark: the month of the first date there is began before that."""
+    found = compile_expression(text, DATED)
+    assert isinstance(found, Compiled), found
+    row = row_class(DATED)(days)
+    try:
+        made = eval(found.source, {**found.constants, "r": row})  # noqa: S307 - what is tested
+    except Undefined:
+        return
+    assert -(2**31) <= made < 2**31

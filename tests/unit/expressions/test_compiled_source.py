@@ -8,17 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.expressions.functions import ALLOWED
-from headrace.expressions.lane.calls import COMPILED
-from headrace.expressions.lane.compile import (
+from headrace.expressions.allowed_functions import ALLOWED
+from headrace.expressions.compiled.compiler import (
     Compiled,
     NotCompiled,
     Undefined,
     compile_expression,
     compile_filter,
 )
+from headrace.expressions.compiled.functions.dispatch import COMPILED
 from headrace.records.rows import row_class
 from headrace.schema.model import Field, Map, Primitive, Record
+from tests.integration.expressions.cases import CASES
+from tests.integration.expressions.rows import SCHEMA as EVERY_TYPE
 
 SCHEMA = Record(
     "tests.Row",
@@ -57,7 +59,7 @@ def value(text: str, user_id: str | None = None) -> object:
     [
         ("event_type = 'start'", "(r.f1 == 'start')"),
         ("EVENT_TYPE == 'start'", "(r.f1 == 'start')"),
-        ("upper(event_type)", "(k_upper(r.f1))"),
+        ("upper(event_type)", "(k_case_upper(r.f1))"),
         ("event_type IN ('a', 'b')", "(r.f1 in {'a', 'b'})"),
         ("n > 3", "(r.f2 > 3)"),
         ("n BETWEEN 1 AND 3", "(1 <= r.f2 <= 3)"),
@@ -82,7 +84,7 @@ def test_a_filter_needs_no_third_truth() -> None:
 def test_only_what_the_source_uses_comes_along() -> None:
     found = compile_filter("lower(user_id) = 'a' AND __metadata__.partition = 1", SCHEMA)
     assert isinstance(found, Compiled)
-    assert set(found.constants) == {"k_lower"}
+    assert set(found.constants) == {"k_case_lower"}
     assert found.metadata == {"partition"}
 
 
@@ -97,6 +99,8 @@ def test_a_column_of_every_name_is_a_number_in_the_source() -> None:
         ("event_type RLIKE '(a+)+b'", "rlike() by a pattern that may look at a text again"),
         ("regexp_replace(event_type, 'a*', 'b')", "regexp_replace() by a pattern that an empty"),
         ("date_format(__metadata__.kafka_ingestion_ts, 'y')", "a format of Java's"),
+        ("date_format(__metadata__.kafka_ingestion_ts, 'MMMM')", "a format of Java's"),
+        ("date_format(__metadata__.kafka_ingestion_ts, 'HHHH')", "a format of Java's"),
         ("transform(m, x -> x)", '"->"'),
         ("nobody", 'the column "nobody"'),
         ("event_type + m", "arithmetic of string and map"),
@@ -104,7 +108,7 @@ def test_a_column_of_every_name_is_a_number_in_the_source() -> None:
         ("event_type LIKE user_id", "LIKE with a pattern that is no text in quotes"),
         ("NULL", "a NULL of no type"),
         ("current_date", '"current_date"'),
-        ("event_type LIKE 'a\\\\b'", "LIKE with an escape before another sign"),
+        ("event_type LIKE 'a\\\\b'", "LIKE with an escape before another character"),
         ("event_type 'x'", '"event_type"'),
         ("", '"the end"'),
         ("n; n", '";"'),
@@ -114,6 +118,31 @@ def test_a_column_of_every_name_is_a_number_in_the_source() -> None:
 )
 def test_a_refusal_names_what_cannot_be_compiled(text: str, expected: str) -> None:
     assert reason(text).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n + 2147483647 + -2147483647",
+        "2147483647 + n + m.k",
+        "n + (n + 1)",
+        "n * 2147483647 * 0",
+        "try_add(n, n) + 7",
+        "n * (2 * try_multiply(n, n))",
+        "n + length('abc') + 1",
+    ],
+)
+def test_constants_that_spark_puts_together_are_left_to_it(text: str) -> None:
+    assert reason(text).startswith(("+ of constants", "* of constants"))
+
+
+def test_constants_that_change_nothing_by_their_order_are_compiled() -> None:
+    assert value("n + n + -7") == 3
+    assert value("n + 1 + 2") == 8
+    assert value("n * 60 * 1000") == 300_000
+    assert value("1.5D + n + 2") == 8.5
+    assert value("1 + 2 + 3") == 6
+    assert value("n + 1 - 1 + n") == 10
 
 
 def test_a_filter_of_a_text_is_refused() -> None:
@@ -188,6 +217,20 @@ def test_equal_names_are_equal_values() -> None:
         for name, constant in found.constants.items():
             assert known.setdefault(name, constant) == constant
     assert len([name for name in known if name.startswith("c_")]) == 3
+
+
+def test_a_name_means_the_same_in_every_expression() -> None:
+    known: dict[str, object] = {}
+    for text in CASES:
+        found = compile_expression(text, EVERY_TYPE)
+        assert isinstance(found, Compiled), text
+        for name, constant in found.constants.items():
+            assert known.setdefault(name, constant) == constant, text
+
+
+def test_functions_of_one_name_stand_in_one_expression() -> None:
+    assert value("regexp_replace(replace(event_type, 's', 'z'), 't', 'u')") == "zuaru"
+    assert value("concat_ws('+', array_join(array('a', 'b'), '-'), 'c')") == "a-b+c"
 
 
 def test_every_allowed_function_is_compiled_or_refused_with_a_reason() -> None:

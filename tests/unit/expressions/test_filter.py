@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.contract import RAW_SCHEMA
+from headrace.expressions.allowed_functions import ALLOWED, KEYWORDS, REFUSED
 from headrace.expressions.check import check_filter
-from headrace.expressions.columns import RAW
-from headrace.expressions.functions import ALLOWED, BARE_CALLS, KEYWORDS, REFUSED
+from headrace.expressions.tokens import BARE_CALLS
 from tests.unit.expressions.schema import SCHEMA
 
 
@@ -58,15 +59,15 @@ def test_conditions_that_spark_understands(text: str) -> None:
         ("upper(country", 6, "does not parse", None),
         ("ok = ", 3, "does not parse", None),
         ("country = 'x", 10, "a quote is not closed", "close it"),
-        ("uper(country) = 'X'", 0, "uper() is not among the functions", 'did you mean "upper"?'),
+        ("uper(country) = 'X'", 0, "uper() is not an allowed function", 'did you mean "upper"?'),
         ("event_type", 0, "a filter needs a condition", "compare it"),
         ("ok and n + 1", 7, "a filter needs a condition", "compare it"),
         ("'x'", 0, "a filter needs a condition", "compare it"),
         ("1", 0, "a filter needs a condition", "compare it"),
         ("ok AS x", 0, "a name for a part", "AS"),
-        ("*", 0, "* stands only as a whole item", "name the columns"),
+        ("*", 0, "* is allowed only as a whole item", "name the columns"),
         ("", 0, "there is no expression", None),
-        ("n -> n", 2, "-> stands only within a function", None),
+        ("n -> n", 2, "-> is allowed only within a function", None),
     ],
 )
 def test_mistakes_at_their_characters(
@@ -150,7 +151,7 @@ def test_mistakes_at_their_characters(
     ],
 )
 def test_what_never_gets_through(text: str) -> None:
-    for schema in (SCHEMA, None, RAW):
+    for schema in (SCHEMA, None, RAW_SCHEMA):
         assert check_filter(text, schema) != [], text
 
 
@@ -175,7 +176,7 @@ def test_a_number_has_to_fit_its_type(text: str, type_: str, offset: int) -> Non
 @pytest.mark.parametrize("date", ["2024-13-01", "2023-02-29", "soon", "24-01-01"])
 def test_a_date_has_to_be_one(date: str) -> None:
     (problem,) = check_filter(f"ts > DATE '{date}'", SCHEMA)
-    assert (problem.message, problem.offset) == (f"'{date}' is no date", 10)
+    assert (problem.message, problem.offset) == (f"'{date}' is not a date", 10)
 
 
 @pytest.mark.parametrize(

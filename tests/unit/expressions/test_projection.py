@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.expressions.check import Projected, check_projection
-from headrace.expressions.query import check_query
+from headrace.expressions.projection import Projected, check_projection
+from headrace.expressions.queries import check_query
 from tests.unit.expressions.schema import SCHEMA
 
 
@@ -69,12 +69,12 @@ def test_a_star_over_unknown_columns_stays_one() -> None:
         (["n + 1"], 0, 0, "a computed column needs a name", 'write "n + 1 AS '),
         (["upper(country)"], 0, 0, "a computed column needs a name", 'write "upper(country) AS country"'),
         (["labels['x']"], 0, 0, "a computed column needs a name", "AS"),
-        (["n", "N"], 1, 0, 'two columns of the name "N"', "AS"),
-        (["n", "*"], 1, 0, 'two columns of the name "n"', "AS"),
+        (["n", "N"], 1, 0, 'two columns have the name "N"', "AS"),
+        (["n", "*"], 1, 0, 'two columns have the name "n"', "AS"),
         (["contry"], 0, 0, 'unknown column "contry"', 'did you mean "country"?'),
         (["n", "upper(contry) AS c"], 1, 6, 'unknown column "contry"', 'did you mean "country"?'),
         (["* EXCEPT (geo, nn)"], 0, 15, 'unknown column "nn"', ""),
-        (["*, n"], 0, 1, "* stands alone", None),
+        (["*, n"], 0, 1, "write * alone", None),
         (["count(*) AS c"], 0, 0, "count() is not allowed", "kind: app"),
         (["explode(tags) AS t"], 0, 0, "explode() is not allowed", ""),
         (["reflect('a', 'b') AS x"], 0, 0, "reflect() is not allowed", ""),

@@ -5,8 +5,7 @@ import threading
 from headrace.embedded.process import wait_until
 from headrace.errors import Transient
 from lake_writer.idle import every
-
-LIMIT_S = 30.0
+from tests.limits import LIMIT_S
 
 
 def test_it_asks_again_after_it_was_told_no() -> None:

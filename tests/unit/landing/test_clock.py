@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from headrace.landing.clock import NeverAhead
-from headrace.landing.completeness import Completeness
+from headrace.landing.completeness import Completeness, NeverAhead
 
 S = 1_000_000_000
 NOON = 43_200

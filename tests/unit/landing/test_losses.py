@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.landing.losses import losses_of, with_losses
+from headrace.landing.completeness import losses_of, with_losses
 
 
 def test_what_was_lost_is_added_to_what_was_lost_before() -> None:

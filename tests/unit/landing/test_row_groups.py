@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.landing.row_groups import FEWEST_ROWS, MOST_ROWS, MOST_SPAN_US, row_groups
+from headrace.iceberg.table_files import FEWEST_ROWS, MOST_ROWS, MOST_SPAN_US, row_groups
 
 steps = st.lists(
     st.tuples(st.integers(1, 3 * FEWEST_ROWS), st.sampled_from([0, 1_000, MOST_SPAN_US // 50])),

@@ -5,17 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.landing.marks import Identity, Mark, Span
-from headrace.landing.taking_back import Back, Line, NothingSince, Tied, taken_back
+from headrace.landing.commit_state import CommitState, Identity, Span
+from headrace.landing.taking_out import Back, Line, NothingSince, Tied, taken_back
 
 OWN, OTHER = "counts.0c8e4b69", "another"
 
 
-def mark(writer: str, snapshot: int, span: Span) -> Mark:
-    return Mark(Identity(writer, "q", "host", 1, "now"), snapshot, {0: span})
+def state(writer: str, snapshot: int, span: Span) -> CommitState:
+    return CommitState(Identity(writer, "q", "host", 1, "now"), snapshot, {0: span})
 
 
-def table(commits: list[tuple[str, int]]) -> tuple[list[Line], Mark | None]:
+def table(commits: list[tuple[str, int]]) -> tuple[list[Line], CommitState | None]:
     """Make a table's line of commits, oldest first: who, and after how many idle batches."""
     line: list[Line] = []
     following, first, holds = 0, None, None
@@ -25,10 +25,10 @@ def table(commits: list[tuple[str, int]]) -> tuple[list[Line], Mark | None]:
             number = following + idle
             first = number if first is None else first
             start = following if holds else number
-            said = holds = mark(OWN, snapshot, Span(first, start, number + 1))
+            said = holds = state(OWN, snapshot, Span(first, start, number + 1))
             following = number + 1
         elif writer == OTHER:
-            said = mark(OTHER, snapshot, Span(0, 0, 1))
+            said = state(OTHER, snapshot, Span(0, 0, 1))
         parent = snapshot - 1 if snapshot else None
         line.insert(0, Line(snapshot, parent, None if said is None else said.to_json(), writer))
     return line, holds
@@ -48,9 +48,9 @@ def test_a_table_goes_back_where_everything_since_is_the_writers_own(
     known = line[: len(line) - gone] if gone else line
     found = taken_back(OWN, number, holds, known)
     numbers = {
-        one.snapshot: Mark.from_json(one.mark).next_offsets[0] - 1
+        one.snapshot: CommitState.from_json(one.state).next_offsets[0] - 1
         for one in line
-        if one.mark and Mark.from_json(one.mark).identity.writer == OWN
+        if one.state and CommitState.from_json(one.state).identity.writer == OWN
     }
     since = [snapshot for snapshot, of in numbers.items() if of >= number]
     if not since:
@@ -62,9 +62,9 @@ def test_a_table_goes_back_where_everything_since_is_the_writers_own(
     tied |= oldest not in held or (oldest > 0 and oldest - 1 not in held)
     if tied:
         assert isinstance(found, Tied)
-        assert found.mark.next_offsets == {0: number}
+        assert found.state.next_offsets == {0: number}
         return
     assert isinstance(found, Back)
     assert (found.snapshot, found.commits) == (oldest - 1 if oldest else None, len(since))
     kept = [of for snapshot, of in numbers.items() if snapshot < oldest and snapshot in held]
-    assert (found.mark and found.mark.next_offsets[0] - 1) == (max(kept) if kept else None)
+    assert (found.state and found.state.next_offsets[0] - 1) == (max(kept) if kept else None)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 from hypothesis import strategies as st
 
-from headrace.config.secret import Secret
-from headrace.records.avro_reader import AvroReader
+from headrace.records.avro.reader import AvroReader
 from headrace.records.rows import attribute, row_class
 from headrace.registry.address import RegistryAddress
 from headrace.registry.client import Registry
 from headrace.schema.avro import to_avro
 from headrace.schema.model import Array, Decimal, Enumeration, Field, Fixed, Map, Primitive, Record
+from headrace.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable

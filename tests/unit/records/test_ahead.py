@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.application.ahead_of_time import Ahead, arrivals, hold_back
 from headrace.contract import METADATA, with_metadata
 from headrace.errors import Terminal
-from headrace.records.ahead import Ahead, arrivals, hold_back
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.model import Field, Primitive, Record
 
 if TYPE_CHECKING:
-    from headrace.config.app import OnAhead
+    from headrace.config.app.file import OnAhead
 
 SCHEMA = for_spark(
     to_arrow(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace.errors import Transient
-from headrace.records.avro_bytes import long_bytes
-from headrace.records.avro_foreign import Fields, parse, smallest
-from headrace.records.avro_resolve import Resolver
-from headrace.records.avro_source import MOST_EMPTY_ITEMS
+from headrace.records.avro.leaf_bytes import long_bytes
+from headrace.records.avro.resolution import Resolver
+from headrace.records.avro.source import MOST_EMPTY_ITEMS
+from headrace.records.avro.writer_schema import Fields, parse, smallest
 from headrace.records.framing import VALUE_HEADER
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import parse_avro
@@ -146,10 +146,10 @@ SYMBOLS = {"type": "enum", "name": "K", "symbols": ["a", "b"]}
         ("boolean", b"\x02", "x is no boolean"),
         ("float", b"\x00\x00\x00", "ends before its record does"),
         ("long", b"\x02\x02", "1 bytes follow the record"),
-        (SYMBOLS, b"\x04", "x has a symbol that its enum has not"),
-        (SYMBOLS, b"\x01", "x has a symbol that its enum has not"),
-        (["null", "long"], b"\x04\x02", "x has a type that its union has not"),
-        (["null", "long"], b"\x01\x02", "x has a type that its union has not"),
+        (SYMBOLS, b"\x04", "x has a symbol that is not in its enum"),
+        (SYMBOLS, b"\x01", "x has a symbol that is not in its enum"),
+        (["null", "long"], b"\x04\x02", "x has a type that is not in its union"),
+        (["null", "long"], b"\x01\x02", "x has a type that is not in its union"),
         (
             logical("bytes", "decimal", precision=3, scale=1),
             b"\x04\x03\xe8",
@@ -256,7 +256,7 @@ def test_a_type_within_itself_is_passed_over_as_deep_as_can_be(
 
     assert read_with(registry_server, writer, parse_avro(of("long")), nested(50)).f0 == 7
     deep = refusal(registry_server, writer, nested(1_000_000), of("long"))
-    assert deep == "it holds records in records, deeper than can be read"
+    assert deep == "its records are nested too deep"
 
 
 def test_the_least_size_of_a_type_is_looked_for_once() -> None:

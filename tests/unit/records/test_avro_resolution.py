@@ -267,7 +267,7 @@ def test_one_type_of_a_union_may_be_none_of_the_streams(registry_server: Registr
 
 def test_a_symbol_that_the_stream_has_not(registry_server: RegistryServer) -> None:
     payload = written(of(enum("a", "b")), {"x": "a"})
-    with pytest.raises(BadRecord, match="x has a symbol that the stream's schema has not"):
+    with pytest.raises(BadRecord, match="x has a symbol that the stream's schema does not have"):
         read_with(registry_server, of(enum("a", "b")), parse_avro(of(enum("b"))), payload)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.records.avro_writer import AvroWriter
+from headrace.records.avro.writer import AvroWriter
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import to_avro
 from headrace.schema.model import Field, Primitive, Record

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.records.framing import KEY_HEADER, VALUE_HEADER, framed, id_prefix, in_headers
+from headrace.records.framing import VALUE_HEADER, framed, id_prefix, in_headers
 from headrace.records.rows import BadRecord
 
 GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
@@ -40,14 +40,19 @@ def test_a_value_that_names_no_schema(value: bytes, reason: str) -> None:
 
 def test_a_header_names_the_schema() -> None:
     said = b"\x01" + GUID.bytes
-    headers = [("trace", b"1"), (KEY_HEADER, b"x"), (VALUE_HEADER, said), (VALUE_HEADER, b"")]
-    assert in_headers(headers, VALUE_HEADER) == GUID
-    assert in_headers([(VALUE_HEADER, id_prefix(7))], VALUE_HEADER) == 7
-    assert in_headers([("trace", b"1"), (VALUE_HEADER, None)], VALUE_HEADER) is None
-    assert in_headers([], VALUE_HEADER) is None
+    headers = [
+        ("trace", b"1"),
+        ("__key_schema_id", b"x"),
+        (VALUE_HEADER, said),
+        (VALUE_HEADER, b""),
+    ]
+    assert in_headers(headers) == GUID
+    assert in_headers([(VALUE_HEADER, id_prefix(7))]) == 7
+    assert in_headers([("trace", b"1"), (VALUE_HEADER, None)]) is None
+    assert in_headers([]) is None
 
 
 @pytest.mark.parametrize("said", [b"", b"\x00", b"\x01" + GUID.bytes + b"x", GUID.bytes])
 def test_a_header_that_names_none(said: bytes) -> None:
-    with pytest.raises(BadRecord, match="header for the schema id holds none"):
-        in_headers([(VALUE_HEADER, said)], VALUE_HEADER)
+    with pytest.raises(BadRecord, match="header for the schema id has no valid id"):
+        in_headers([(VALUE_HEADER, said)])

@@ -2,25 +2,27 @@ from __future__ import annotations
 
 import decimal
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.config.hygiene import BadRecordKind, Hygiene
+from headrace.config.common.hygiene import Hygiene
 from headrace.errors import Terminal
-from headrace.records.hygiene import (
+from headrace.records.hygiene.rules import (
     Broken,
     coerced_paths,
     first_broken,
-    refuses_unknown,
     rules,
-    size_limit,
     too_large,
 )
 from headrace.records.rows import Row, row_class
 from headrace.schema.model import Array, Decimal, Field, Primitive, Record
+
+if TYPE_CHECKING:
+    from headrace.records.hygiene.settings import HygieneRules
+    from headrace.records.rows import BadRecordKind
 
 USER = Record(
     "User",
@@ -47,8 +49,8 @@ HOUR_MS = 3_600_000
 NOW_MS = 1_772_323_200_000
 
 
-def hygiene(**keys: object) -> Hygiene:
-    return Hygiene.model_validate(keys)
+def hygiene(**keys: object) -> HygieneRules:
+    return Hygiene.model_validate(keys).as_rules()
 
 
 def row(user: Row = None, **values: object) -> Row:
@@ -61,7 +63,7 @@ def user(email: str | None, age: int | None) -> Row:
     return row_class(USER)(email, age)
 
 
-def broken(by: Hygiene, record: Row, timestamp_ms: int = NOW_MS) -> Broken | None:
+def broken(by: HygieneRules, record: Row, timestamp_ms: int = NOW_MS) -> Broken | None:
     return first_broken(rules(by, EVENT))(record, timestamp_ms, NOW_MS)
 
 
@@ -140,9 +142,9 @@ def test_a_timestamp_may_be_ahead_by_the_limit_and_no_more() -> None:
 
 
 def test_the_size_is_a_question_of_its_own() -> None:
-    assert size_limit(hygiene()) is None
+    assert hygiene().max_size is None
     rule = hygiene(max_size={"limit": "1KiB", "on_bad_record": "drop"})
-    assert size_limit(rule) == 1024
+    assert rule.max_size == 1024
     assert too_large(rule, 1025) == Broken(
         "size", None, "key and value have 1025 bytes, more than the 1024 allowed", "drop"
     )
@@ -151,9 +153,9 @@ def test_the_size_is_a_question_of_its_own() -> None:
 def test_what_the_reader_of_json_is_told() -> None:
     rule = hygiene(coerce=["N", "user.age"], unknown_fields="refuse")
     assert coerced_paths(rule, EVENT) == {"n", "user.Age"}
-    assert refuses_unknown(rule)
-    assert not refuses_unknown(hygiene(unknown_fields="drop"))
-    assert not refuses_unknown(hygiene())
+    assert rule.refuses_unknown
+    assert not hygiene(unknown_fields="drop").refuses_unknown
+    assert not hygiene().refuses_unknown
 
 
 def test_a_rule_has_its_own_action_or_the_sections() -> None:

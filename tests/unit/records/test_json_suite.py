@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.records.json_reader import JsonReader
+from headrace.records.json.reader import JsonReader
 from headrace.records.rows import BadRecord
 from headrace.schema.avro import parse_avro
 

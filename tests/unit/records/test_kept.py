@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.config.hygiene import Hygiene
 from headrace.contract import RECORD, record_field, with_metadata
-from headrace.records.columns import Columns, decoder
-from headrace.records.kept import Kept
-from headrace.records.values import Values
+from headrace.kafka.message import GivenMessage, RecordPosition
+from headrace.landing.record_columns import RecordColumns, RecordParts, decoder
+from headrace.landing.topic_values import Values
+from headrace.records.hygiene.settings import HygieneRules
 from headrace.schema.arrow import to_arrow
 from headrace.schema.model import Field, Primitive, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
 SCHEMA = Record("E", (Field("id", Primitive.LONG, nullable=True),))
-VALUES = Values("v", "json", SCHEMA, Hygiene(on_bad_record="drop"), None, "keep")
+VALUES = Values("v", "json", SCHEMA, HygieneRules(on_bad_record="drop"), None, "keep")
 
 
-@dataclass(frozen=True)
-class Message:
-    """A message of the client's, as far as it is looked at."""
-
-    number: int
-    bytes_: bytes | None
-    names: list[tuple[str, bytes | None]] | None = None
-
-    def value(self) -> bytes | None:
-        return self.bytes_
-
-    def key(self) -> bytes:
-        return b"%d" % self.number
-
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
-        return self.names
-
-    def offset(self) -> int:
-        return self.number
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 1_772_323_200_000
+def message(
+    number: int, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] = ()
+) -> GivenMessage:
+    position = RecordPosition("t", 0, number)
+    return GivenMessage(position, 1_772_323_200_000, value, b"%d" % number, headers)
 
 
 def columns(*kept: str) -> pa.Schema:
@@ -54,10 +38,10 @@ def columns(*kept: str) -> pa.Schema:
 
 
 MESSAGES = [
-    Message(0, b'{"id": 0}', [("a", b"x"), ("a", None)]),
-    Message(1, b"{"),
-    Message(2, None),
-    Message(3, b"{}", [("", b"")]),
+    message(0, b'{"id": 0}', [("a", b"x"), ("a", None)]),
+    message(1, b"{"),
+    message(2, None),
+    message(3, b"{}", [("", b"")]),
 ]
 
 
@@ -76,8 +60,8 @@ MESSAGES = [
 def test_what_the_columns_have_and_the_file_asks_for_is_kept(
     held: tuple[str, ...], keep: tuple[str, ...], wanted: dict[str, object]
 ) -> None:
-    batch, _, bad = Columns(VALUES, "t", None, columns(*held), keep)(MESSAGES, 0)
-    assert [message.number for message, _ in bad] == [1]
+    batch, _, bad = RecordColumns(VALUES, "t", None, columns(*held), keep)(MESSAGES, 0)
+    assert [one.offset() for one, _ in bad] == [1]
     assert batch.schema.names == [RECORD, "id", "__metadata__"]
     if "headers" in wanted:
         headers = [[{"name": "a", "value": b"x"}, {"name": "a", "value": None}], None]
@@ -87,7 +71,7 @@ def test_what_the_columns_have_and_the_file_asks_for_is_kept(
 
 
 def test_a_column_that_is_not_asked_for_any_more_is_null() -> None:
-    batch, _, _ = Columns(VALUES, "t", None, columns("key", "headers"))(MESSAGES, 0)
+    batch, _, _ = RecordColumns(VALUES, "t", None, columns("key", "headers"))(MESSAGES, 0)
     assert batch.column(RECORD).null_count == batch.num_rows == 3
 
 
@@ -95,5 +79,7 @@ def test_where_nothing_is_kept_the_loop_over_messages_is_what_it_was() -> None:
     plain = inspect.getsource(decoder(VALUES, "eu"))
     assert "kept" not in plain
     for held, keep in (((), ("key",)), (("key",), ())):
-        assert inspect.getsource(decoder(VALUES, "eu", Kept(columns(*held), keep))) == plain
-    assert "kept_key" in inspect.getsource(decoder(VALUES, "eu", Kept(columns("key"), ["key"])))
+        assert inspect.getsource(decoder(VALUES, "eu", RecordParts(columns(*held), keep))) == plain
+    assert "kept_key" in inspect.getsource(
+        decoder(VALUES, "eu", RecordParts(columns("key"), ["key"]))
+    )

@@ -4,9 +4,10 @@ import hashlib
 
 import pytest
 
-from headrace.config.hygiene import Hygiene
+from headrace.config.common.hygiene import Hygiene
 from headrace.errors import Terminal
-from headrace.records.masks import masks
+from headrace.records.hygiene.masks import masks
+from headrace.records.hygiene.settings import HygieneRules
 from headrace.records.rows import Row, row_class
 from headrace.schema.model import Array, Field, Map, Primitive, Record, Type
 
@@ -15,7 +16,7 @@ SEAT = Record("Seat", (Field("who", Primitive.STRING, nullable=True),))
 
 def masked(kind: Type, mask: object, value: object, name: str = "x") -> object:
     record = Record("Event", (Field("id", Primitive.LONG, nullable=False), Field("x", kind, True)))
-    change = masks(Hygiene.model_validate({"mask": {name: mask}}), record)
+    change = masks(Hygiene.model_validate({"mask": {name: mask}}).as_rules(), record)
     row: Row = row_class(record)(7, value)
     assert change is not None
     change(row)
@@ -28,7 +29,7 @@ def seat(who: str | None) -> Row:
 
 
 def test_nothing_to_mask() -> None:
-    assert masks(Hygiene(), SEAT) is None
+    assert masks(HygieneRules(), SEAT) is None
 
 
 @pytest.mark.parametrize(
@@ -73,9 +74,8 @@ def test_masks_reach_into_records_lists_and_maps() -> None:
 def test_several_columns_are_masked_each_its_way() -> None:
     fields = tuple(Field(name, Primitive.STRING, nullable=True) for name in "abc")
     record = Record("Event", fields)
-    change = masks(
-        Hygiene.model_validate({"mask": {"c": "redact", "a": {"keep_first": 1}}}), record
-    )
+    hygiene = Hygiene.model_validate({"mask": {"c": "redact", "a": {"keep_first": 1}}})
+    change = masks(hygiene.as_rules(), record)
     row: Row = row_class(record)("xyz", "xyz", "xyz")
     assert change is not None
     change(row)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headrace.records.json_reader import JsonReader
-from headrace.records.unfollowed import unfollowed_in, with_unfollowed
+from headrace.landing.unfollowed import unfollowed_in, with_unfollowed
+from headrace.records.json.reader import JsonReader
 from headrace.schema.avro import parse_avro
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from headrace.config.registries import Registry as RegistryConfig
+from headrace.config.common.registries import Registry as RegistryConfig
 from headrace.errors import Terminal
-from headrace.registry.address import RegistryAddress, address_of
+from headrace.registry.answers import UnknownSchema
 from headrace.registry.client import Registry, shared
 from headrace.registry.http import RegistrySilent
-from headrace.registry.unusable import UnknownSchema
 from tests.certificates import KEY_PASSWORD, Certificates, make_certificates
 from tests.registry_server import RegistryServer
 from tests.token_server import TokenServer
@@ -21,6 +20,8 @@ from tests.unit.registry.test_client import EVENT, ID, reference, schema
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from headrace.registry.address import RegistryAddress
 
 OTHER = schema(ID, name="tv.Other")
 SECRET = "hush/+ &"  # noqa: S105 - a test's own
@@ -31,9 +32,8 @@ GUESS = "guess"
 def at(url: str, **properties: object) -> RegistryAddress:
     """Return an address as a file says it; a dot of a name is an underscore here."""
     named = {name.replace("_", "."): str(value) for name, value in properties.items()}
-    return address_of(
-        RegistryConfig.model_validate({"url": url, "subject": "s", "properties": named}), None
-    )
+    config = RegistryConfig.model_validate({"url": url, "subject": "s", "properties": named})
+    return config.address(None)
 
 
 @pytest.fixture(scope="module")
@@ -139,14 +139,14 @@ def test_a_token_is_not_used_beyond_its_life() -> None:
 def test_an_issuer_that_refuses_and_one_that_is_away(registry_server: RegistryServer) -> None:
     with TokenServer("me", SECRET) as issuer:
         wrong = oauth(registry_server, issuer, bearer_auth_client_secret=GUESS)
-        with pytest.raises(Terminal, match=r"refuses the client \(HTTP 401, inv") as raised:
+        with pytest.raises(Terminal, match=r"rejects the client \(HTTP 401, inv") as raised:
             Registry(wrong).schema_by_id(1)
         assert GUESS not in str(raised.value)
         issuer.statuses += [503] * 4
-        with pytest.raises(RegistrySilent, match="its issuer of tokens: HTTP 503"):
+        with pytest.raises(RegistrySilent, match="its token issuer: HTTP 503"):
             Registry(oauth(registry_server, issuer)).schema_by_id(1)
     assert registry_server.asked == []
-    with pytest.raises(Terminal, match=r"issuer\.endpoint\.url is none that can be asked"):
+    with pytest.raises(Terminal, match=r"issuer\.endpoint\.url is not a valid URL"):
         Registry(oauth(registry_server, issuer=issuer, bearer_auth_issuer_endpoint_url="ftp://x"))
 
 
@@ -188,7 +188,7 @@ def test_a_context_has_ids_of_its_own(registry_server: RegistryServer, tmp_path:
 
     def client(subject: str) -> Registry:
         config = RegistryConfig.model_validate({"url": registry_server.url, "subject": subject})
-        return Registry(address_of(config, tmp_path, subject))
+        return Registry(config.address(tmp_path, subject))
 
     for _ in range(2):
         assert "tv.Event" in client(":.eu:s").schema_by_id(inside.id)

@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 import structlog
 
-from headrace.config.secret import Secret
 from headrace.errors import Terminal
 from headrace.registry.address import RegistryAddress
+from headrace.registry.answers import UnknownSchema, UnusableSchema
 from headrace.registry.client import Registry
 from headrace.registry.http import TRIES, NoRegistry, RegistrySilent
-from headrace.registry.unusable import UnknownSchema, UnusableSchema
+from headrace.secret import Secret
 from tests.registry_server import RegistryServer
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def failing(server: RegistryServer, how: str) -> tuple[int, str]:
         case "no JSON":
             leaf = reference("Place", "place")
             server.put("place", schema(ID, name="Place"))
-            return server.put("s", "{", references=[leaf]).id, "is no schema in JSON"
+            return server.put("s", "{", references=[leaf]).id, "is not a schema in JSON"
     held = server.put("s", EVENT, references=[reference("Place", "place")])
     return held.id, "refers to version 1 of place, which is not in the registry"
 
@@ -128,10 +128,12 @@ def test_an_id_that_no_registry_gives_is_not_asked_for(registry_server: Registry
 def test_a_registry_without_guids_is_still_one(registry_server: RegistryServer) -> None:
     """Any byte may begin a record that is none: that one is bad, and the registry is not."""
     registry_server.fail_next(1, 404, b"")
-    with pytest.raises(UnusableSchema, match="is a GUID, and the registry knows ids alone"):
+    with pytest.raises(
+        UnusableSchema, match="is a GUID, but the registry supports only numeric ids"
+    ):
         registry(registry_server).schema_by_guid(UUID(int=7))
     registry_server.fail_next(2, 404, b"")
-    with pytest.raises(NoRegistry, match="is no schema registry"):
+    with pytest.raises(NoRegistry, match="is not a schema registry"):
         registry(registry_server).schema_by_guid(UUID(int=7))
 
 
@@ -196,7 +198,7 @@ def test_references_without_end_are_a_fault_of_the_schema(registry_server: Regis
     registry_server.put("a", schema(ID, name="A"), references=[reference("B", "b")])
     registry_server.put("b", schema(ID, name="B"), references=[reference("A", "a")])
     held = registry_server.put("top", EVENT, references=[reference("A", "a")])
-    with pytest.raises(UnusableSchema, match="refers to others without end"):
+    with pytest.raises(UnusableSchema, match="references go too deep or in a circle"):
         registry(registry_server).schema_by_id(held.id)
 
 
@@ -217,7 +219,9 @@ def test_what_was_asked_outlives_an_outage_and_a_restart(
     with structlog.testing.capture_logs() as logs:
         assert second.latest("events-value") == newest
         assert second.register("events-value", EVENT) == held.id
-    assert [one["log_level"] for one in logs if "known of old" in one["event"]] == ["warning"] * 2
+    assert [one["log_level"] for one in logs if "the stored schema is used" in one["event"]] == [
+        "warning"
+    ] * 2
     with pytest.raises(RegistrySilent):
         second.schema_by_id(held.id + 1)
     with pytest.raises(RegistrySilent):
@@ -283,12 +287,21 @@ def test_a_registry_that_stays_in_trouble_is_silent_and_its_ids_are_not_unknown(
     assert client.schema_by_id(held.id) == EVENT
 
 
+def test_a_request_that_is_refused_without_a_word(registry_server: RegistryServer) -> None:
+    registry_server.fail_next(1, 400, b"")
+    with pytest.raises(
+        NoRegistry, match=r"rejects the request without a reason \(HTTP 400\)"
+    ) as raised:
+        registry(registry_server).latest("play")
+    assert "correct the subject" in str(raised.value)
+
+
 @pytest.mark.parametrize(("status", "body"), [(404, b"<html>"), (200, b"<html>"), (404, b"{}")])
 def test_somebody_elses_404_is_no_unknown_id(
     registry_server: RegistryServer, status: int, body: bytes
 ) -> None:
     registry_server.fail_next(1, status, body)
-    with pytest.raises(Terminal, match="is no schema registry") as raised:
+    with pytest.raises(Terminal, match="is not a schema registry") as raised:
         registry(registry_server).schema_by_id(1)
     assert not isinstance(raised.value, UnknownSchema)
 
@@ -319,7 +332,7 @@ def test_a_schema_that_does_not_fit_is_refused_with_the_registrys_reason(
     client.register("events-value", EVENT)
     with pytest.raises(Terminal, match="subject events-value: READER_FIELD_MISSING_DEFAULT_VALUE"):
         client.register("events-value", schema(ID, {"name": "kind", "type": "string"}))
-    with pytest.raises(Terminal, match="takes no such schema for subject others-value"):
+    with pytest.raises(Terminal, match="rejects the schema for subject others-value"):
         client.register("others-value", "{")
 
 
@@ -372,7 +385,7 @@ def test_the_user_and_the_password_in_the_url() -> None:
         held = server.put("events-value", EVENT)
         assert registry(server).schema_by_id(held.id) == EVENT
         wrong = RegistryAddress(Secret(server.url.replace("p%40ss", "guess")))
-        with pytest.raises(Terminal, match="does not know the user, the password or") as raised:
+        with pytest.raises(Terminal, match="does not accept the user, the password or") as raised:
             Registry(wrong).schema_by_id(held.id)
         assert "guess" not in str(raised.value)
 
@@ -398,7 +411,7 @@ def test_an_address_goes_to_a_task(registry_server: RegistryServer, tmp_path: Pa
 
 @pytest.mark.parametrize("url", ["", "registry:8081", "ftp://registry", "http://", "http://a:b:c"])
 def test_what_is_no_url_is_told_without_it(url: str) -> None:
-    with pytest.raises(Terminal, match="is none that can be asked"):
+    with pytest.raises(Terminal, match="URL is not valid"):
         Registry(RegistryAddress(Secret(url)))
 
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.checkpoint import CheckpointDamaged, batch_ends
-from router.checkpoint import fit
+from headrace.queries.checkpoint import CheckpointDamaged, batch_ends, fit
 
 if TYPE_CHECKING:
     from pathlib import Path

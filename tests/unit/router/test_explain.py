@@ -33,7 +33,11 @@ def test_each_step_of_a_record_is_told(tmp_path: Path) -> None:
     stream = write_stream(tmp_path, [keyed, failing], hygiene={"mask": {"kind": {"keep_first": 2}}})
     envelope = {"value": json.loads(event(1)), "headers": {"trace": "x"}, "timestamp": AT_MS}
     found = explained(stream, json.dumps(envelope).encode(), envelope=True)
-    assert found["outputs"]["starts"] == {"to": "topic t as json", "lane": "direct", "reason": None}
+    assert found["outputs"]["starts"] == {
+        "to": "topic t as json",
+        "expressions": "compiled",
+        "reason": None,
+    }
     (one,) = found["records"]
     assert one["read"] == {"id": 1, "kind": "st***", "at": "2026-03-01T00:00:00.001000Z"}
     assert one["masked"] == ["kind"]
@@ -77,6 +81,20 @@ def test_what_would_be_written(tmp_path: Path) -> None:
     assert "hunter2" not in text
 
 
+def test_a_table_among_the_outputs_makes_a_record_without_a_usable_time_bad(
+    tmp_path: Path,
+) -> None:
+    table = {"type": "iceberg", "catalog": "lake", "database": "d", "table": "t"}
+    line = json.dumps({"value": json.loads(event(7)), "timestamp": 2**62}).encode()
+    outputs: list[dict[str, object]] = [to_topic("out"), {"name": "lake", "sink": table}]
+    (alone, beside) = (
+        explained(write_stream(tmp_path, some), line, envelope=True)["records"][0]
+        for some in (outputs[:1], outputs)
+    )
+    assert alone["outputs"]["out"]["outcome"] == "written"
+    assert beside["bad"]["reason"] == "its timestamp lies beyond the years 0001 to 9999"
+
+
 @pytest.mark.parametrize(
     ("settings", "by_spark"),
     [
@@ -97,7 +115,7 @@ def test_spark_evaluates_what_its_settings_change(
         invoke("explain", stream, "--region", "eu", "--record", "-", "-o", "json", stdin=b"").stdout
     )
     told = found["outputs"]["out"]
-    assert told["lane"] == ("direct" if by_spark is None else "spark")
+    assert told["expressions"] == ("compiled" if by_spark is None else "spark")
     assert (told["reason"] or "").split(" ")[0] == (by_spark or "")
 
 
@@ -105,12 +123,20 @@ def test_a_long_chain_fits_into_the_route_or_is_left_to_spark(tmp_path: Path) ->
     chains = [" AND ".join(["nullif(kind, 'x') = kind"] * count) for count in (20, *range(80, 110))]
     outputs = [to_topic(f"n{n}", filter=chain) for n, chain in enumerate(chains)]
     found = explained(write_stream(tmp_path, outputs))
-    lanes = [one["lane"] for one in found["outputs"].values()]
-    assert lanes[0] == "direct"
+    by = [one["expressions"] for one in found["outputs"].values()]
+    assert by[0] == "compiled"
     assert {one["reason"] for one in found["outputs"].values()} <= {
         None,
         "filter: it is nested too deep",
     }
+
+
+def test_functions_that_share_a_name_work_in_outputs_side_by_side(tmp_path: Path) -> None:
+    plain = to_topic("plain", project=["replace(kind, 's', 'z') AS kind"])
+    regex = to_topic("regex", project=["regexp_replace(kind, 's+', 'z') AS kind"])
+    found = explained(write_stream(tmp_path, [plain, regex]), event(1))
+    outputs = found["records"][0]["outputs"]
+    assert [outputs[name]["value"]["kind"] for name in ("plain", "regex")] == ["ztart", "ztart"]
 
 
 def test_bad_records_are_told_with_their_rule_and_end(tmp_path: Path) -> None:
@@ -125,20 +151,20 @@ def test_bad_records_are_told_with_their_rule_and_end(tmp_path: Path) -> None:
     assert bad == [("decode", "quarantine"), ("required", "drop"), ("range", "fail"), None]
     text = invoke("explain", stream, "--record", "-", stdin=b"{\n" + event(1, None)).stdout
     assert "to the quarantine topic raw.quarantine" in text
-    assert "dropped, and counted" in text
+    assert "it is dropped and counted" in text
 
 
 def test_what_only_spark_evaluates_is_named_and_the_rest_told(tmp_path: Path) -> None:
     stream = write_stream(tmp_path, [to_topic("odd", filter=ONLY_SPARK), to_topic("out")])
     found = explained(stream, event(1))
-    lane = found["outputs"]["odd"]
-    assert lane["lane"] == "spark"
-    assert "filter: soundex" in lane["reason"]
+    odd = found["outputs"]["odd"]
+    assert odd["expressions"] == "spark"
+    assert "filter: soundex" in odd["reason"]
     outputs = found["records"][0]["outputs"]
     assert outputs["odd"] == {"outcome": "not evaluated"}
     assert outputs["out"]["outcome"] == "written"
     text = invoke("explain", stream, "--record", "-", stdin=event(1)).stdout
-    assert "only Spark evaluates this output: --spark does it here" in text
+    assert "only Spark can evaluate this output: add --spark" in text
 
 
 def test_an_object_may_be_laid_out_over_many_lines(tmp_path: Path) -> None:
@@ -169,8 +195,11 @@ def test_bytes_are_given_in_base64(tmp_path: Path) -> None:
     line = {"value_base64": base64.b64encode(b"\xff").decode(), "key": "k"}
     found = explained(stream, json.dumps(line).encode(), envelope=True)
     assert found["records"][0]["outputs"]["out"]["value"] == {"base64": "/w=="}
-    for damaged in ({"value_base64": "?"}, {**line, "value": 1}):
-        with pytest.raises(HeadraceError, match="stdin:1: value"):
+    for damaged, said in (
+        ({"value_base64": "?"}, "stdin:1: value_base64 is not valid base64"),
+        ({**line, "value": 1}, "stdin:1: a line has either value or value_base64"),
+    ):
+        with pytest.raises(HeadraceError, match=said):
             explained(stream, json.dumps(damaged).encode(), envelope=True)
 
 
@@ -179,9 +208,9 @@ def test_a_line_is_no_avro_and_a_file_that_is_none(tmp_path: Path) -> None:
     stream = write_stream(
         tmp_path, [to_topic("out")], source={**SOURCE, "format": "avro", "registry": registry}
     )
-    with pytest.raises(UsageError, match="a line of text is no Avro record"):
+    with pytest.raises(UsageError, match="a line of text is not an Avro record"):
         explained(stream, event(1))
-    with pytest.raises(UsageError, match="is no file"):
+    with pytest.raises(UsageError, match="there is no file"):
         invoke("explain", stream, "--record", str(tmp_path / "none"), "--envelope")
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.groups import CLOSE, Group, grouped, shares
-from router.plan import QUARANTINE
+from router.plan.model import QUARANTINE
+from router.run.groups import CLOSE, Group, grouped, shares
 
 
 def test_an_output_a_query() -> None:

@@ -3,7 +3,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.ledger import Counts, Entry, Flaw, Stretch, checked, flaws, positions, rolled_up
+from router.ledger.entries import (
+    Counts,
+    Flaw,
+    LedgerEntry,
+    LedgerStretch,
+    checked,
+    flaws,
+    positions,
+    rolled_up,
+)
 
 numbers = st.integers(0, 50)
 counts = st.builds(
@@ -22,29 +31,29 @@ counts = st.builds(
 
 
 @st.composite
-def ledgers(draw: st.DrawFn) -> list[Entry]:
+def ledgers(draw: st.DrawFn) -> list[LedgerEntry]:
     """Batches of two partitions, one after the other without a gap."""
     places = {0: draw(numbers), 1: draw(numbers)}
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     for batch in range(draw(st.integers(1, 8))):
-        stretches: dict[int, Stretch] = {}
+        stretches: dict[int, LedgerStretch] = {}
         for partition in draw(st.sets(st.sampled_from([0, 1]), min_size=1)):
             count, lost, absent = draw(counts), draw(numbers), draw(numbers)
             end = places[partition] + count.read + lost + absent
-            stretches[partition] = Stretch(places[partition], end, count, lost)
+            stretches[partition] = LedgerStretch(places[partition], end, count, lost)
             places[partition] = end
-        entries.append(Entry(batch, "now", stretches))
+        entries.append(LedgerEntry(batch, "now", stretches))
     return entries
 
 
 @given(ledgers())
-def test_a_ledger_that_was_kept_well_has_no_flaw(entries: list[Entry]) -> None:
+def test_a_ledger_that_was_kept_well_has_no_flaw(entries: list[LedgerEntry]) -> None:
     assert flaws(entries) == []
     assert [checked(entry) for entry in entries] == entries
 
 
 @given(ledgers(), st.data())
-def test_a_batch_that_is_gone_is_missing(entries: list[Entry], data: st.DataObject) -> None:
+def test_a_batch_that_is_gone_is_missing(entries: list[LedgerEntry], data: st.DataObject) -> None:
     gone = data.draw(st.integers(0, len(entries) - 1))
     found = flaws(entries[:gone] + entries[gone + 1 :])
     for partition, stretch in entries[gone].stretches.items():
@@ -56,7 +65,9 @@ def test_a_batch_that_is_gone_is_missing(entries: list[Entry], data: st.DataObje
 
 
 @given(ledgers(), st.data())
-def test_a_batch_that_is_there_twice_is_told(entries: list[Entry], data: st.DataObject) -> None:
+def test_a_batch_that_is_there_twice_is_told(
+    entries: list[LedgerEntry], data: st.DataObject
+) -> None:
     twice = data.draw(st.integers(0, len(entries) - 1))
     found = flaws([*entries[: twice + 1], entries[twice], *entries[twice + 1 :]])
     wide = {
@@ -68,7 +79,7 @@ def test_a_batch_that_is_there_twice_is_told(entries: list[Entry], data: st.Data
 
 
 @given(ledgers())
-def test_rolling_up_changes_no_place_and_no_sum(entries: list[Entry]) -> None:
+def test_rolling_up_changes_no_place_and_no_sum(entries: list[LedgerEntry]) -> None:
     one = rolled_up(entries)
     assert positions([one]) == positions(entries)
     assert one.counts == sum((entry.counts for entry in entries), Counts())
@@ -78,19 +89,19 @@ def test_rolling_up_changes_no_place_and_no_sum(entries: list[Entry]) -> None:
 def test_what_is_missing_is_named() -> None:
     none = Counts()
     entries = [
-        Entry(0, "", {0: Stretch(0, 10, Counts(10, 10))}),
-        Entry(1, "", {0: Stretch(13, 13, none)}),
+        LedgerEntry(0, "", {0: LedgerStretch(0, 10, Counts(10, 10))}),
+        LedgerEntry(1, "", {0: LedgerStretch(13, 13, none)}),
     ]
     assert flaws(entries) == [Flaw(0, "missing: @ 10 to 12")]
 
 
 def test_a_record_that_nobody_can_account_for_is_told() -> None:
-    entry = Entry(7, "", {3: Stretch(0, 10, Counts(10, written=9))})
+    entry = LedgerEntry(7, "", {3: LedgerStretch(0, 10, Counts(10, written=9))})
     assert flaws([entry]) == [
-        Flaw(3, "batch 7: of 10 records read only 9 are accounted for"),
+        Flaw(3, "batch 7: read 10 records, but accounts for only 9"),
     ]
 
 
 def test_more_records_than_offsets_are_told() -> None:
-    entry = Entry(7, "", {3: Stretch(0, 5, Counts(10, written=10))})
-    assert flaws([entry]) == [Flaw(3, "batch 7: more records than offsets in @ 0 to 4")]
+    entry = LedgerEntry(7, "", {3: LedgerStretch(0, 5, Counts(10, written=10))})
+    assert flaws([entry]) == [Flaw(3, "batch 7: has more records than offsets in @ 0 to 4")]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.errors import Terminal
-from router import ledger_file
-from router.ledger import Counts, Entry, Stretch
-from router.ledger_file import Header, LedgerDamaged, LedgerFile
-from router.replayed import Replayed
+from router.ledger import file as ledger_file
+from router.ledger.entries import Counts, LedgerEntry, LedgerStretch
+from router.ledger.file import Header, LedgerDamaged, LedgerFile
+from router.quarantine.replay_records import Replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 HEADER = Header("playback", "starts", "fronting", "playback_raw", "id")
 
 
-def entry(batch: int, lost: int = 0) -> Entry:
+def entry(batch: int, lost: int = 0) -> LedgerEntry:
     counts = Counts(10, 4, 3, {"range": 1}, 2)
-    stretch = Stretch(batch * 12, batch * 12 + 12, counts, lost)
-    return Entry(batch, "2026-01-05T00:00:00.000Z", {0: stretch})
+    stretch = LedgerStretch(batch * 12, batch * 12 + 12, counts, lost)
+    return LedgerEntry(batch, "2026-01-05T00:00:00.000Z", {0: stretch})
 
 
 def ledger_of(path: Path, batches: int) -> LedgerFile:
@@ -44,7 +44,7 @@ def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
 def test_epochs_and_replaced_offsets_are_kept(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path / "ledger.jsonl", 1)
     assert ledger.epochs == {0: -1}
-    ledger.append(Entry(1, "", {0: Stretch(12, 17, Counts(5, 5), replaced=4, epoch=7)}))
+    ledger.append(LedgerEntry(1, "", {0: LedgerStretch(12, 17, Counts(5, 5), replaced=4, epoch=7)}))
     read = LedgerFile(ledger.path)
     assert (read.entries, read.epochs) == (ledger.entries, {0: 7})
 
@@ -135,8 +135,8 @@ def test_what_was_lost_stays_in_sight(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_batch_that_does_not_add_up_is_not_kept(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path / "ledger.jsonl", 1)
-    with pytest.raises(Terminal, match="of 5 records read only 4 are accounted for"):
-        ledger.append(Entry(1, "", {0: Stretch(12, 17, Counts(5, 4))}))
+    with pytest.raises(Terminal, match="read 5 records, but accounts for only 4"):
+        ledger.append(LedgerEntry(1, "", {0: LedgerStretch(12, 17, Counts(5, 4))}))
     assert LedgerFile(ledger.path).positions == {0: 12}
 
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from router.ledger import Counts, Entry, Stretch
-from router.ledger_file import Header, LedgerDamaged, LedgerFile
+from router.ledger.entries import Counts, LedgerEntry, LedgerStretch
+from router.ledger.file import Header, LedgerDamaged, LedgerFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-def entry(batch: int) -> Entry:
-    return Entry(batch, "", {0: Stretch(batch * 10, batch * 10 + 10, Counts(10, 10))})
+def entry(batch: int) -> LedgerEntry:
+    return LedgerEntry(batch, "", {0: LedgerStretch(batch * 10, batch * 10 + 10, Counts(10, 10))})
 
 
 @contextlib.contextmanager
@@ -49,5 +49,5 @@ def test_a_ledger_that_ends_behind_its_header_is_damaged(tmp_path: Path) -> None
     path = tmp_path / "ledger.jsonl"
     LedgerFile(path).begin(Header("s", "out", "fronting", "t", "id"), entry(0))
     path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
-    with pytest.raises(LedgerDamaged, match="without saying where the output began"):
+    with pytest.raises(LedgerDamaged, match="does not say at which offsets the output began"):
         LedgerFile(path)

@@ -3,28 +3,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headrace.errors import Terminal
-from router.replayed import Offsets, Replayed
+from router.quarantine.replay_records import Replayed
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@given(st.lists(st.integers(0, 40)), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 5))))
-def test_offsets_are_a_set(added: list[int], runs: list[tuple[int, int]]) -> None:
-    offsets = Offsets((start, start + width) for start, width in runs)
-    oracle = {one for start, width in runs for one in range(start, start + width)}
-    for offset in added:
-        offsets.add(offset)
-        oracle.add(offset)
-    assert [one for one in range(60) if one in offsets] == sorted(oracle)
-    assert len(offsets) == len(oracle)
-    ends = [end for _, end in offsets.runs]
-    starts = [start for start, _ in offsets.runs]
-    assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
 
 
 def test_what_was_replayed_is_known_to_the_next_replay(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import stamina
 from headrace.contract import ORIGIN
 from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.kafka.bulk import origin_of
-from router import search
-from router.plan import ToSearch
-from router.search import SearchProducer
-from router.search_node import SearchNode
+from router.plan.model import ToSearch
+from router.tasks import search
+from router.tasks.search import SearchProducer
+from router.tasks.search_node import SearchNode
 from tests.search_server import SearchServer
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_a_node_without_room_is_given_up_on(node: SearchServer) -> None:
     node.fail_next(429, times=100)
     producer = to(node)
     send(producer, range(3))
-    with pytest.raises(Transient, match="index events takes no more: 3 documents"):
+    with pytest.raises(Transient, match="index events rejected 3 documents"):
         producer.flush()
 
 
@@ -158,7 +158,7 @@ def test_what_is_no_search_node(node: SearchServer) -> None:
         send(producer, range(1))
         with pytest.raises(Terminal, match="does not answer bulk requests"):
             producer.flush()
-    with pytest.raises(Terminal, match="URL is none that can be asked"):
+    with pytest.raises(Terminal, match="URL is not valid"):
         SearchNode("ftp://user:hunter2@host")
 
 

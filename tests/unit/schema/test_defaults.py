@@ -67,7 +67,7 @@ def test_a_default_that_does_not_fit_is_a_problem_of_its_field(
         parsed(kind, default)
     (problem,) = told.value.problems
     assert problem.startswith("E.r.x: its default ")
-    assert " is no value of its type" in problem
+    assert " is not a value of its type" in problem
 
 
 @pytest.mark.parametrize(

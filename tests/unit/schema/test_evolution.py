@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyiceberg.types import ListType, LongType, MapType, StructType
 
 from headrace.contract import with_metadata
-from headrace.iceberg.evolution import Change, evolution
+from headrace.iceberg.evolution import SchemaChange, evolution
 from headrace.schema.avro import parse_avro
 from headrace.schema.iceberg import to_iceberg
 from headrace.schema.model import Field, Primitive, Record
@@ -80,8 +80,8 @@ ALLOWED = [
     ([ID], [ID, field("new", "int", default=7)], "add new (int)", "add_columns"),
     ([ID], [field("key", "int", aliases=["id"])], "rename id to key", "add_columns"),
     ([ID], [field("id", "long")], "widen id from int to long", "widen"),
-    ([ID], [field("id", [NULL, "int"])], "let id be null", "widen"),
-    ([ID, OPTIONAL], [OPTIONAL], "let id be null, which the schema no longer has", "widen"),
+    ([ID], [field("id", [NULL, "int"])], "allow null in id", "widen"),
+    ([ID, OPTIONAL], [OPTIONAL], "allow null in id, which the schema no longer has", "widen"),
     ([field("f", "float")], [field("f", "double")], "widen f from float to double", "widen"),
     (
         [field("d", decimal(9))],
@@ -107,8 +107,18 @@ ALLOWED = [
         "widen m{}.id from int to long",
         "widen",
     ),
-    ([field("l", listed("int"))], [field("l", listed([NULL, "int"]))], "let l[] be null", "widen"),
-    ([field("m", mapped("int"))], [field("m", mapped([NULL, "int"]))], "let m{} be null", "widen"),
+    (
+        [field("l", listed("int"))],
+        [field("l", listed([NULL, "int"]))],
+        "allow null in l[]",
+        "widen",
+    ),
+    (
+        [field("m", mapped("int"))],
+        [field("m", mapped([NULL, "int"]))],
+        "allow null in m{}",
+        "widen",
+    ),
 ]
 NOTHING = [
     ([ID], [ID]),
@@ -127,7 +137,7 @@ NOTHING = [
     ([ID, OPTIONAL], [field("id", "int", aliases=["new"]), OPTIONAL]),
 ]
 REFUSED = [
-    ([ID], [field("id", "string")], "id is int, the schema says string"),
+    ([ID], [field("id", "string")], "id is int, but the schema has string"),
     (
         [ID],
         [ID, field("new", "string")],
@@ -136,29 +146,29 @@ REFUSED = [
     (
         [ID],
         [ID, field("ID", [NULL, "int"])],
-        "ID differs from the table's id only in case, which Spark folds",
+        "ID differs from the table's id only in case, which Spark ignores",
     ),
-    ([ID], [field("id", inside(ID))], "id is int, the schema says struct<0: id: required int>"),
+    ([ID], [field("id", inside(ID))], "id is int, but the schema has struct<0: id: required int>"),
     (
         [field("d", decimal(12))],
         [field("d", decimal(14, 3))],
-        "d is decimal(12, 2), the schema says decimal(14, 3)",
+        "d is decimal(12, 2), but the schema has decimal(14, 3)",
     ),
     (
         [field("day", {"type": "int", "logicalType": "date"})],
         [field("day", {"type": "long", "logicalType": "timestamp-micros"})],
-        "day is date, the schema says timestamptz",
+        "day is date, but the schema has timestamptz",
     ),
     # Thousandths and millionths of a second in one column would be told apart by nobody.
     (
         [field("t", time_of("millis"))],
         [field("t", time_of("micros"))],
-        "t is int, the schema says long",
+        "t is int, but the schema has long",
     ),
     (
         [field("t", time_of("micros"))],
         [field("t", time_of("millis"))],
-        "t is long, the schema says int",
+        "t is long, but the schema has int",
     ),
 ]
 
@@ -168,7 +178,7 @@ def test_what_a_table_can_follow(
     before: Fields, after: Fields, change: str, needs: Follows
 ) -> None:
     found = evolved(record(*before), record(*after))
-    assert found.changes == (Change(change, needs),)
+    assert found.changes == (SchemaChange(change, needs),)
     assert found.problems == ()
     assert bool(found.beyond("add_columns")) == (needs == "widen")
     assert not found.beyond("widen")

@@ -15,7 +15,7 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.transforms import VoidTransform
 
-from headrace.config.partitioning import parse_partition
+from headrace.config.lake_table.partitioning import parse_partition
 from headrace.contract import with_metadata
 from headrace.iceberg.specs import first_spec, next_spec, shown
 from headrace.schema.avro import parse_avro

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from structlog.testing import capture_logs
 
-from backfill.follow.decisions import Decisions
-from backfill.follow.place import Place, beginning
-from stream_app.following import Following
+from stream_app.follow.decisions import Decisions, FollowWatch
+from stream_app.follow.position import FollowPosition, beginning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,9 +50,9 @@ def progress(*ends: dict[str, Any] | None) -> StreamingQueryProgress:
     return StreamingQueryProgress.fromJson(json.loads(json.dumps(report)))
 
 
-def facts(folder: Path, *ends: Place | dict[str, Any] | None) -> dict[str, object]:
-    said = [end.to_json() if isinstance(end, Place) else end for end in ends]
-    return dict(Following(folder / "checkpoint").facts(progress(*said)))
+def facts(folder: Path, *ends: FollowPosition | dict[str, Any] | None) -> dict[str, object]:
+    said = [end.to_json() if isinstance(end, FollowPosition) else end for end in ends]
+    return dict(FollowWatch(folder / "checkpoint").facts(progress(*said)))
 
 
 def test_how_far_a_batch_goes_and_how_far_behind_that_is(tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_how_far_a_batch_goes_and_how_far_behind_that_is(tmp_path: Path) -> None
 def test_what_rows_wait_for_is_told_once_for_each_reason(tmp_path: Path) -> None:
     said = Decisions(tmp_path / "follow" / "run")
     (tmp_path / "follow" / "run").mkdir(parents=True)
-    following = Following(tmp_path / "checkpoint")
+    following = FollowWatch(tmp_path / "checkpoint")
     with capture_logs() as logs:
         for reason in ("", "a", "a", "b", "", "b"):
             said.say(reason)

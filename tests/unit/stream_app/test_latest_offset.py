@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill.follow.source import FollowReader
-from backfill.period import Period
-from backfill.plan import Plan
-from backfill.planner import Step
-from backfill.spark_source import StepReader
-from headrace.application.live_plan import LivePlan
+from backfill.apps.spark_source import StepReader
+from backfill.plan.period import Period
+from backfill.plan.plan import Plan
+from backfill.plan.steps import Step
 from headrace.application.live_source import LiveReader
-from headrace.config.hygiene import Hygiene
-from headrace.config.workspace import Cluster
-from headrace.kafka.groups import ShownPlace
+from headrace.application.live_task import LivePlan
+from headrace.config.workspace.workspace import Cluster
+from headrace.contract import RAW_SCHEMA
+from headrace.kafka.groups import ShownOffsets
 from headrace.kafka.leaders import TopicEnds
-from headrace.records.raw import RAW_SCHEMA
-from headrace.records.values import Values
+from headrace.landing.topic_values import Values
+from headrace.records.hygiene.settings import HygieneRules
+from stream_app.follow.source import FollowReader
 from stream_app.hybrid_source import HybridReader
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Live(LiveReader):
     """The live half, whose topic holds so much."""
 
     def __init__(self) -> None:
-        values = Values("v", "raw", RAW_SCHEMA, Hygiene(), None)
+        values = Values("v", "raw", RAW_SCHEMA, HygieneRules(), None)
         plan = LivePlan("app.live", ("t",), {}, None, values, {}, Path(), None)
         super().__init__(plan, Cluster("c", "127.0.0.1:1", None, {}), "earliest", None, fresh=True)
 
@@ -48,7 +48,7 @@ def hybrid(folder: Path) -> HybridReader:
     steps = tuple(Step(number, number, ()) for number in range(STEPS))
     Plan(Period(0, 100), (), "bounded", 5, (), steps).write(folder / "plan.jsonl")
     chosen = {"plan": str(folder / "plan.jsonl"), "table": TABLE}
-    return HybridReader(StepReader(chosen), Live(), chosen, HANDOVER, fresh=True)
+    return HybridReader(StepReader(chosen), Live(), HANDOVER, fresh=True)
 
 
 @pytest.mark.parametrize("reader", [StepReader, LiveReader, HybridReader, FollowReader])
@@ -62,7 +62,7 @@ def test_a_hybrid_source_goes_by_the_start_that_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # There is no cluster to tell; to try takes the client a quarter of a minute.
-    monkeypatch.setattr(ShownPlace, "show", lambda *_: None)
+    monkeypatch.setattr(ShownOffsets, "show", lambda *_: None)
     told, untold = hybrid(tmp_path), hybrid(tmp_path)
     at: dict[str, Any] = told.initialOffset()
     ends = []

@@ -12,74 +12,74 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill.follow.place import beginning
 from headrace.config.load import load_workspace
 from headrace.errors import Terminal, UsageError
+from stream_app.follow.position import beginning
 from stream_app.rewind import cut, results
-from stream_app.rewind.batches import Batch, chosen, committed_batches, shown
-from stream_app.rewind.kafka import gone
-from stream_app.rewind.report import list_text
+from stream_app.rewind.batches import Batch, choose_batch, committed_batches, describe_offset
+from stream_app.rewind.history import missing_records
+from stream_app.rewind.rewinding import list_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.config.workspace import Workspace
+    from headrace.config.workspace.workspace import Workspace
 
 SECOND_US = 1_000_000
 BATCHES = [Batch(number, number * SECOND_US, ({"t": {"0": number}},)) for number in (9, 8, 7, 6)]
 
 
 def test_a_time_is_the_newest_batch_that_had_begun_by_then() -> None:
-    assert chosen(BATCHES, "8").number == 8
-    assert chosen(BATCHES, "1970-01-01T00:00:08Z").number == 8
-    assert chosen(BATCHES, "1970-01-01T00:00:08.999999Z").number == 8
-    assert chosen(BATCHES, "2026-01-01").number == 9
+    assert choose_batch(BATCHES, "8").number == 8
+    assert choose_batch(BATCHES, "1970-01-01T00:00:08Z").number == 8
+    assert choose_batch(BATCHES, "1970-01-01T00:00:08.999999Z").number == 8
+    assert choose_batch(BATCHES, "2026-01-01").number == 9
 
 
 @pytest.mark.parametrize(
     ("to", "told"),
     [
-        ("5", "there is no committed batch of 5"),
-        ("1970-01-01T00:00:05Z", "no batch is as old as"),
-        ("6", r"batch 6 .* cannot be gone back to: it is gone"),
+        ("5", "there is no committed batch 5"),
+        ("1970-01-01T00:00:05Z", "no batch had begun by"),
+        ("6", r"cannot rewind to batch 6 .*: it is gone"),
     ],
 )
 def test_what_is_not_there_is_told_with_what_is(to: str, told: str) -> None:
     batches = [*BATCHES[:3], replace(BATCHES[3], obstacle="it is gone")]
-    with pytest.raises(Terminal, match=rf"{told}[^\n]*\n.*the oldest that can be is batch 7 .*9"):
-        chosen(batches, to)
+    with pytest.raises(Terminal, match=rf"{told}[^\n]*\n.*the oldest possible is batch 7 .*9"):
+        choose_batch(batches, to)
 
 
 def test_nothing_to_go_back_to_and_no_time() -> None:
-    with pytest.raises(Terminal, match="there is no batch to go back to: it is gone"):
-        chosen([replace(BATCHES[0], obstacle="it is gone")], "9")
+    with pytest.raises(Terminal, match="there is no batch to rewind to: it is gone"):
+        choose_batch([replace(BATCHES[0], obstacle="it is gone")], "9")
     with pytest.raises(UsageError, match="yesterday is neither a time nor the number of a batch"):
-        chosen(BATCHES, "yesterday")
+        choose_batch(BATCHES, "yesterday")
 
 
 def test_every_gap_of_every_partition_is_told() -> None:
     held = {"t": {0: range(5, 9), 1: range(3), 2: range(2, 4), 3: range(9)}}
     places = {"t": {0: 3, 1: 4, 3: 9, 4: 0}}
     told = ["t-0 @ 3 to 4", "t-1 ends before 4", "t-2 @ 0 to 1", "t-4 ends before 0"]
-    assert gone(places, held) == told
-    assert gone({"t": {0: 5, 1: 3, 2: 4, 3: 0}}, held) == []
+    assert missing_records(places, held) == told
+    assert missing_records({"t": {0: 5, 1: 3, 2: 4, 3: 0}}, held) == []
 
 
 def test_places_are_those_of_topics_and_of_the_live_half() -> None:
     hybrid = {"past": {"step": 3}, "live": {"t": {"0": 5}}}
     followed = {"number": 4, "tables": {}}
     batch = Batch(1, 0, (hybrid, {"u": {"1": 2}}, followed))
-    assert batch.places == ({"t": {0: 5}}, {"u": {1: 2}})
+    assert batch.positions == ({"t": {0: 5}}, {"u": {1: 2}})
     assert batch.followed == [followed]
-    assert shown({"t": {"0": 1, "1": 2}}) == "t 0:1 1:2"
+    assert describe_offset({"t": {"0": 1, "1": 2}}) == "t 0:1 1:2"
     many = {str(number): 1000 for number in range(9)}
-    assert shown({"t": many}) == "t 9,000 in 9 partitions"
-    assert shown(hybrid) == "step 3 of its history, t 0:5"
+    assert describe_offset({"t": many}) == "t 9,000 in 9 partitions"
+    assert describe_offset(hybrid) == "step 3 of its history, t 0:5"
     begun = beginning(0, {"lake.tv.b": 7, "lake.tv.a": None}, since_us=0)
-    assert shown(begun.to_json()) == "nothing of lake.tv.a, lake.tv.b yet"
+    assert describe_offset(begun.to_json()) == "nothing of lake.tv.a, lake.tv.b yet"
     reached = replace(begun, until_us=5, reached_us=9).to_json()
     told = "lake.tv.a, lake.tv.b 1970-01-01T00:00:00.000005Z"
-    assert shown(reached) == told
+    assert describe_offset(reached) == told
     assert list_text("it", [Batch(1, 0, (reached, reached))]).endswith(f"Z  {told}")
 
 
@@ -116,7 +116,7 @@ def test_a_committed_batch_is_one_that_both_logs_have(tmp_path: Path) -> None:
     (tmp_path / "offsets/1").unlink()
     found = committed_batches(tmp_path)
     assert [one.number for one in found] == [3, 2, 0]
-    assert found[1].obstacle == "batch 1, which it begins at, is gone from Spark's log"
+    assert found[1].obstacle == "batch 1, at whose end it begins, is gone from Spark's log"
     (tmp_path / "offsets/3").write_text("v2\n")
     with pytest.raises(Terminal, match="Spark's log of offsets cannot be read"):
         committed_batches(tmp_path)
@@ -133,7 +133,7 @@ def test_a_batch_is_as_old_as_its_record_says_and_not_as_its_files_are(tmp_path:
         os.utime(tmp_path / "commits" / str(number), (9_000 - number, 9_000 - number))
     found = committed_batches(tmp_path)
     assert [one.began_us for one in found] == [4_000_000, 3_000_000, 2_000_000, 1_000_000, 0]
-    assert chosen(found, "1970-01-01T00:00:02.5Z").number == 2
+    assert choose_batch(found, "1970-01-01T00:00:02.5Z").number == 2
     (tmp_path / "offsets/3").write_text('v1\n{"batchWatermarkMs": 0}\n{"t": {"0": 3}}')
     with pytest.raises(Terminal, match="Spark's log of offsets cannot be read"):
         committed_batches(tmp_path)
@@ -143,7 +143,7 @@ def test_killed_anywhere_it_is_the_old_one_or_the_new_one(
     tmp_path: Path, workspace: Workspace
 ) -> None:
     out = tmp_path / "out"
-    change = results.SetAside(str(out), "counts-0c8e4b69-")
+    change = results.FilesMove(str(out), "counts-0c8e4b69-")
     wanted = cut.Cut(1, "before", change)
     state = tmp_path / "state"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.rewind.state_files import State, Store, belongs_to_later
+from stream_app.rewind.state_files import QueryState, Store, belongs_to_later
 
 VERSIONS = st.frozensets(st.integers(1, 12), max_size=12)
 ID = "0c8e4b69-5d68-47f8-92e7-5d01b01cfb85"
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def operator(state: Path, *files: str, stores: tuple[str, ...] = ("default",)) -> State:
+def operator(state: Path, *files: str, stores: tuple[str, ...] = ("default",)) -> QueryState:
     """Make the state of one operator with two partitions."""
     said = {
         "operatorInfo": {"operatorId": 0, "operatorName": "join"},
@@ -42,7 +42,7 @@ def operator(state: Path, *files: str, stores: tuple[str, ...] = ("default",)) -
         (state / name).parent.mkdir(parents=True, exist_ok=True)
         (state / name).touch()
     (state / "0/_metadata/metadata").write_text(f"v1\n{json.dumps(said)}")
-    return State(state)
+    return QueryState(state)
 
 
 def test_every_partition_and_every_store_is_looked_at(folder: Path) -> None:
@@ -51,10 +51,10 @@ def test_every_partition_and_every_store_is_looked_at(folder: Path) -> None:
     assert operator(folder, *files, stores=("left", "right")).missing(1) is None
     (folder / "0/1/right/1.delta").unlink()
     told = "the state of operator 0 (join), partition 1, right lacks the change to version 1"
-    assert State(folder).missing(1) == told
+    assert QueryState(folder).missing(1) == told
     (folder / "0/1/right/2.snapshot").touch()
-    assert State(folder).missing(1) is None
-    assert State(folder).missing(0) == told
+    assert QueryState(folder).missing(1) is None
+    assert QueryState(folder).missing(0) == told
 
 
 def test_checksums_of_a_file_are_not_the_file(folder: Path) -> None:
@@ -72,11 +72,11 @@ def test_a_zip_of_rocksdb_needs_the_files_that_it_names(folder: Path) -> None:
     (folder / "0/1/SSTs/a.sst").write_bytes(b"abc")
     assert state.missing(1) is None
     (folder / "0/1/SSTs/a.sst").write_bytes(b"ab")
-    told = State(folder).missing(1)
+    told = QueryState(folder).missing(1)
     assert told is not None
     assert told.endswith("partition 1 lacks the file SSTs/a.sst")
     (folder / "0/1/2.zip").write_bytes(b"no zip")
-    told = State(folder).missing(1)
+    told = QueryState(folder).missing(1)
     assert told is not None
     assert told.endswith("lacks the file 2.zip")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.errors import Terminal
-from stream_app.topics import keep_ids, kept_ids
+from stream_app.topics import store_topic_ids, stored_topic_ids
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,23 +21,23 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def test_topics_that_come_later_are_kept_beside_those_of_the_start(checkpoint: Path) -> None:
-    keep_ids(checkpoint, {"c/plays": "1"})
-    keep_ids(checkpoint, {"c/plays": "1", "c/shown": "2"})
-    assert kept_ids(checkpoint) == {"c/plays": "1", "c/shown": "2"}
+    store_topic_ids(checkpoint, {"c/plays": "1"})
+    store_topic_ids(checkpoint, {"c/plays": "1", "c/shown": "2"})
+    assert stored_topic_ids(checkpoint) == {"c/plays": "1", "c/shown": "2"}
     # Whole or not at all: nothing else is left.
     assert [one.name for one in checkpoint.parent.iterdir() if one.is_file()] == ["topics.json"]
 
 
 def test_a_topic_that_was_made_anew_is_refused_and_the_old_id_stays(checkpoint: Path) -> None:
-    keep_ids(checkpoint, {"c/plays": "1"})
-    with pytest.raises(Terminal, match="topic c/plays was deleted and made anew"):
-        keep_ids(checkpoint, {"c/plays": "2"})
-    assert kept_ids(checkpoint) == {"c/plays": "1"}
+    store_topic_ids(checkpoint, {"c/plays": "1"})
+    with pytest.raises(Terminal, match="topic c/plays was deleted and re-created"):
+        store_topic_ids(checkpoint, {"c/plays": "2"})
+    assert stored_topic_ids(checkpoint) == {"c/plays": "1"}
 
 
 def test_a_checkpoint_that_begins_anew_knows_no_topic(checkpoint: Path) -> None:
-    keep_ids(checkpoint, {"c/plays": "1"})
+    store_topic_ids(checkpoint, {"c/plays": "1"})
     checkpoint.rmdir()
-    keep_ids(checkpoint, {"c/plays": "2"})
+    store_topic_ids(checkpoint, {"c/plays": "2"})
     checkpoint.mkdir()
-    assert kept_ids(checkpoint) == {"c/plays": "2"}
+    assert stored_topic_ids(checkpoint) == {"c/plays": "2"}

@@ -1,7 +1,6 @@
 """The functions that are compiled, each under every name that Spark has for it.
 
-What is one call at run time stands in `table`; here is what depends on more than its arguments'
-kinds: a method of the compiler for each.
+Most are rows of `table`. Here is what is compiled otherwise for other arguments.
 """
 
 from __future__ import annotations
@@ -10,36 +9,48 @@ from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane import (
+from headrace.expressions.compiled.fragment import lift, need
+from headrace.expressions.compiled.functions import patterns, texts
+from headrace.expressions.compiled.functions.rows import compile_by
+from headrace.expressions.compiled.functions.table import ROWS
+from headrace.expressions.compiled.functions.time_formats import reader
+from headrace.expressions.compiled.operators import (
     arithmetic,
     casts,
     choices,
     conditions,
     containers,
-    lists,
-    moments,
-    patterns,
-    texts,
-    tries,
+    membership,
 )
-from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.table import ROWS
+from headrace.expressions.compiled.operators.coercion import DATE, LOCAL, STRING, TIMESTAMP
+from headrace.expressions.compiled.syntax import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.expressions.lane.value import Scope, Value
+    from headrace.expressions.compiled.fragment import Fragment, Scope
 
 _WHY_NOT: Final = dict.fromkeys(
     ["to_char", "to_number", "format_string", "printf"], "uses Java's formats"
 )
+_PARTS: Final = {
+    "year": "year years y yr yrs",
+    "quarter": "quarter qtr",
+    "month": "month months mon mons",
+    "weekofyear": "week weeks w",
+    "day": "day days d",
+    "dayofweek": "dayofweek dow",
+    "dayofyear": "doy",
+    "hour": "hour hours h hr hrs",
+    "minute": "minute minutes m min mins",
+}
+_PART_OF: Final = {name: part for part, names in _PARTS.items() for name in names.split()}
 
 
-def call(scope: Scope, name: str, values: list[Value]) -> Value:
+def call(scope: Scope, name: str, values: list[Fragment]) -> Fragment:
     """Compile a call, or refuse a function or a number of arguments that is not known."""
-    row = ROWS.get(name)
-    if row is not None:
-        return row.compiled(scope, values)
+    if name in ROWS:
+        return compile_by(ROWS[name], name, scope, values)
     compiled = _COMPILERS.get(name)
     if compiled is None:
         raise Refused(f"{name}() {_WHY_NOT.get(name, 'is left to Spark')}")
@@ -50,121 +61,105 @@ def call(scope: Scope, name: str, values: list[Value]) -> Value:
     return compiled(scope, *values)
 
 
-_SHAPES: Final[Mapping[str, Callable[..., Value]]] = {
-    "trim": partial(texts.trim, "strip"),
-    "ltrim": partial(texts.trim, "lstrip"),
-    "rtrim": partial(texts.trim, "rstrip"),
-    "btrim": partial(texts.trim_of, "strip"),
-    "length len char_length character_length": texts.length,
-    "octet_length": partial(texts.octets, 1),
-    "bit_length": partial(texts.octets, 8),
+def _if_null(scope: Scope, value: Fragment, other: Fragment) -> Fragment:
+    return choices.coalesce(scope, value, other)
+
+
+def _if_there(scope: Scope, test: Fragment, there: Fragment, absent: Fragment) -> Fragment:
+    return choices.case(scope, [(conditions.is_null(scope, test), absent)], there)
+
+
+def _is_there(scope: Scope, value: Fragment) -> Fragment:
+    return conditions.negation(scope, conditions.is_null(scope, value))
+
+
+def _is_true(_scope: Scope, value: Fragment) -> Fragment:
+    return conditions.is_true(conditions.condition(value, "IS TRUE"))
+
+
+def _is_false(scope: Scope, value: Fragment) -> Fragment:
+    return conditions.is_false(scope, conditions.condition(value, "IS FALSE"))
+
+
+def _part_of_time(scope: Scope, unit: Fragment, value: Fragment) -> Fragment:
+    name = _PART_OF.get(unit.literal.lower()) if isinstance(unit.literal, str) else None
+    if name is None:
+        raise Refused("extract() of a part that is not known")
+    return call(scope, name, [need(value, [DATE, TIMESTAMP, LOCAL], "extract()")])
+
+
+def _timestamp_of(scope: Scope, value: Fragment, pattern: Fragment | None = None) -> Fragment:
+    if pattern is None or value.kind is not STRING:
+        return casts.named_cast("timestamp", scope, value)
+    if not isinstance(pattern.literal, str):
+        raise Refused("to_timestamp() with a format that is no text in quotes")
+    name = scope.helper(reader(pattern.literal))
+    return lift(scope, [value], TIMESTAMP, lambda x: f"{name}({x})", fails=True)
+
+
+_CASTS: Final = ("int", "bigint", "double", "boolean", "string", "binary", "timestamp")
+_BY_NAMES: Final[Mapping[str, Callable[..., Fragment]]] = {
     "concat": texts.concat,
     "concat_ws": texts.concat_with,
     "substring substr": texts.substring,
-    "locate position": texts.locate,
-    "reverse": texts.reverse,
-    "hex": texts.hexadecimal,
-    "sha2": texts.sha2,
-    "encode to_binary": texts.encoded,
     "elt": texts.chosen,
     "hash": partial(texts.hashed, "hash"),
     "xxhash64": partial(texts.hashed, "xxhash64"),
-    "substring_index": texts.before_sign,
-    "abs": arithmetic.absolute,
-    "sign signum": arithmetic.sign_of,
-    "floor": arithmetic.floor,
-    "ceil ceiling": arithmetic.ceil,
     "round": partial(arithmetic.rounded, "round"),
     "bround": partial(arithmetic.rounded, "bround"),
-    "negative": arithmetic.negative,
-    "positive": arithmetic.positive,
-    "mod": partial(arithmetic.by_sign, "%"),
-    "div": partial(arithmetic.by_sign, "div"),
+    "mod": partial(arithmetic.by_operator, "%"),
+    "div": partial(arithmetic.by_operator, "div"),
     "pmod": arithmetic.modulus,
-    "shiftleft": partial(arithmetic.shifted, "<<"),
-    "shiftright": partial(arithmetic.shifted, ">>"),
-    "shiftrightunsigned": partial(arithmetic.shifted, ">>>"),
-    "bit_count": arithmetic.bit_count,
     "isnan": arithmetic.is_nan,
-    "try_add": partial(tries.arithmetic, "+"),
-    "try_subtract": partial(tries.arithmetic, "-"),
-    "try_multiply": partial(tries.arithmetic, "*"),
-    "try_divide": partial(tries.arithmetic, "/"),
-    "try_mod": partial(tries.arithmetic, "%"),
+    "try_add": partial(arithmetic.tried, "+"),
+    "try_subtract": partial(arithmetic.tried, "-"),
+    "try_multiply": partial(arithmetic.tried, "*"),
+    "try_divide": partial(arithmetic.tried, "/"),
+    "try_mod": partial(arithmetic.tried, "%"),
     "greatest": partial(choices.extreme, "greatest"),
     "least": partial(choices.extreme, "least"),
     "coalesce": choices.coalesce,
-    "nvl ifnull": choices.if_null,
+    "nvl ifnull": _if_null,
     "nullif": choices.null_if,
-    "nvl2": choices.if_there,
+    "nvl2": _if_there,
     "nullifzero": choices.null_if_zero,
     "zeroifnull": choices.zero_if_null,
-    "if": choices.if_else,
+    "if": lambda scope, test, one, other: choices.case(scope, [(test, one)], other),
     "decode": choices.decoded,
-    "isnull": conditions.is_null_of,
-    "isnotnull": conditions.is_there,
+    "isnull": conditions.is_null,
+    "isnotnull": _is_there,
     "equal_null": conditions.same,
-    "like": lists.like,
-    "ilike": lists.ilike,
-    "rlike regexp regexp_like": patterns.matches,
+    "like": partial(membership.like, "LIKE"),
+    "ilike": partial(membership.like, "ILIKE"),
     "regexp_replace": patterns.replaced,
     "regexp_extract": patterns.extracted,
     "regexp_extract_all": patterns.all_extracted,
-    "regexp_substr": patterns.first_found,
-    "regexp_count": patterns.counted,
-    "regexp_instr": patterns.place_found,
     "split": patterns.split,
     "array": containers.array,
-    "array_size": containers.list_size,
-    "map_contains_key": containers.has_key,
-    "try_element_at": containers.try_element_at,
-    "size cardinality": containers.size,
-    "get": containers.get,
-    "element_at": containers.element_at,
+    "try_element_at": partial(containers.item, "try_element_at()"),
+    "get": partial(containers.item, "get()"),
+    "element_at": partial(containers.item, "element_at()"),
     "array_contains": containers.contains,
     "array_position": containers.position,
-    "array_join": containers.joined,
-    "array_compact": containers.compact,
     "array_append": partial(containers.added, "append"),
     "array_prepend": partial(containers.added, "prepend"),
-    "array_distinct": containers.distinct,
-    "map_keys": containers.map_keys,
-    "map_values": containers.map_values,
-    "date_add dateadd": partial(moments.days_later, "+"),
-    "date_sub": partial(moments.days_later, "-"),
-    "date_trunc": moments.truncated,
-    "trunc": moments.truncated_date,
-    "timestampadd": moments.later,
-    "timestampdiff": moments.units_between,
-    "extract date_part datepart": moments.part,
-    "date_format": moments.formatted,
-    "from_unixtime": moments.formatted_seconds,
-    "unix_timestamp to_unix_timestamp": moments.seconds_of,
-    "to_timestamp": moments.read,
-    "timestamp_seconds": moments.timestamp_of_seconds,
-    "int": partial(casts.named_cast, "int"),
-    "bigint": partial(casts.named_cast, "bigint"),
-    "double": partial(casts.named_cast, "double"),
-    "boolean": partial(casts.named_cast, "boolean"),
-    "string": partial(casts.named_cast, "string"),
-    "binary": partial(casts.named_cast, "binary"),
-    "timestamp": partial(casts.named_cast, "timestamp"),
+    "extract date_part datepart": _part_of_time,
+    "to_timestamp": _timestamp_of,
+    **{name: partial(casts.named_cast, name) for name in _CASTS},
 }
 # What the parser makes of syntax, and no user calls.
-_SYNTAX: Final[Mapping[str, Callable[..., Value]]] = {
-    "trim leading": partial(texts.trim_of, "lstrip"),
-    "trim trailing": partial(texts.trim_of, "rstrip"),
-    "is true": conditions.is_true_of,
-    "is false": conditions.is_false_of,
-    "in": lists.one_of,
-    "between": lists.between,
+_SYNTAX: Final[Mapping[str, Callable[..., Fragment]]] = {
+    "is true": _is_true,
+    "is false": _is_false,
+    "in": membership.one_of,
+    "between": membership.between,
     "date literal": partial(casts.typed_literal, "date"),
     "timestamp literal": partial(casts.typed_literal, "timestamp"),
     "timestamp_ltz literal": partial(casts.typed_literal, "timestamp"),
     "timestamp_ntz literal": partial(casts.typed_literal, "timestamp_ntz"),
     "x literal": casts.bytes_literal,
 }
-_FUNCTIONS: Final = {name: one for names, one in _SHAPES.items() for name in names.split()}
+_FUNCTIONS: Final = {name: one for names, one in _BY_NAMES.items() for name in names.split()}
 _COMPILERS: Final = {**_FUNCTIONS, **_SYNTAX}
 # The names that a user may call.
-COMPILED: Final = frozenset([*ROWS, *_FUNCTIONS])
+COMPILED: Final = frozenset(name for name in (*ROWS, *_FUNCTIONS) if name.isidentifier())

@@ -2,7 +2,7 @@
 
 Python's engine tries one way after another: after `(a+)+b` that is every way to cut a row of a's.
 What is let through is known to give up soon: there are few ways through what is bounded, and a
-sign that may come any number of times is followed by one that it cannot be.
+character that may come any number of times is followed by one that it cannot be.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class _NotLinear(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One step of a sequence: how often, what signs it may begin with, how many ways it has."""
+    """One step of a sequence: how often, what characters it may begin with, how many ways it has."""
 
     least: int
     is_open: bool
-    signs: frozenset[str]
+    characters: frozenset[str]
     ways: int
 
 
 def is_linear(pattern: str) -> bool:
     """Return whether a search takes time in proportion to the text."""
     tree = list(parser.parse(pattern))
-    known = _SOME + "".join(sign for sign in pattern if not sign.isascii())
+    known = _SOME + "".join(character for character in pattern if not character.isascii())
     try:
         for branch in _branches(tree):
             _check(branch, frozenset(known))
@@ -64,9 +64,9 @@ def _check(sequence: list[Any], known: frozenset[str]) -> None:
         raise _NotLinear
     opened = [number for number, item in enumerate(items) if item.is_open]
     for number in opened[:-1]:
-        # A sign less of these is never followed by what has to follow.
+        # A character less of these is never followed by what has to follow.
         for following in items[number + 1 :]:
-            if following.signs & items[number].signs:
+            if following.characters & items[number].characters:
                 raise _NotLinear
             if following.least:
                 break
@@ -74,12 +74,12 @@ def _check(sequence: list[Any], known: frozenset[str]) -> None:
         return
     # A second start within what was looked through would look through it again.
     first = items[0]
-    if first.least == 0 or any(first.signs & items[number].signs for number in opened):
+    if first.least == 0 or any(first.characters & items[number].characters for number in opened):
         raise _NotLinear
 
 
 def _flat(sequence: list[Any]) -> list[Any]:
-    """Return the steps with those of groups among them; what only looks ahead or back is a place."""
+    """Return the steps with those of groups among them; what only looks ahead or back takes nothing."""
     flat: list[Any] = []
     for kind, value in sequence:
         if kind is c.SUBPATTERN and not (len(value[3]) == 1 and value[3][0][0] is c.BRANCH):
@@ -102,22 +102,22 @@ def _item(node: Any, known: frozenset[str]) -> _Item:  # noqa: ANN401 - a node o
         if int(most) == _OPEN:
             if len(parts) != 1 or parts[0][0] not in {c.LITERAL, c.NOT_LITERAL, c.IN, c.ANY}:
                 raise _NotLinear
-            return _Item(int(least), True, one.signs, 1)
+            return _Item(int(least), True, one.characters, 1)
         if one.is_open and int(most) > 1:
             raise _NotLinear
         ways = sum(
             min(one.ways, _MOST_WAYS) ** min(n, 11) for n in range(int(least), int(most) + 1)
         )
-        return _Item(int(least) * one.least, one.is_open, one.signs, ways)
+        return _Item(int(least) * one.least, one.is_open, one.characters, ways)
     if kind is c.SUBPATTERN:
         branches = [_bounded(_flat(list(one)), known) for one in value[3][0][1][1]]
     elif kind is c.BRANCH:
         branches = [_bounded(_flat(list(one)), known) for one in value[1]]
     else:
         raise _NotLinear
-    signs = frozenset[str]().union(*(one.signs for one in branches))
+    characters = frozenset[str]().union(*(one.characters for one in branches))
     return _Item(
-        min(one.least for one in branches), False, signs, sum(one.ways for one in branches)
+        min(one.least for one in branches), False, characters, sum(one.ways for one in branches)
     )
 
 
@@ -127,27 +127,27 @@ def _bounded(nodes: list[Any], known: frozenset[str]) -> _Item:
     if any(item.is_open for item in items):
         raise _NotLinear
     ways, least = 1, 0
-    signs: frozenset[str] = frozenset()
+    characters: frozenset[str] = frozenset()
     for item in items:
         ways *= item.ways
-        signs = signs if least else signs | item.signs
+        characters = characters if least else characters | item.characters
         least += item.least
-    return _Item(min(least, 1), False, signs, ways)
+    return _Item(min(least, 1), False, characters, ways)
 
 
 def _signs(node: Any, known: frozenset[str]) -> frozenset[str]:  # noqa: ANN401 - as above
-    return frozenset(sign for sign in known if _fits(node, sign))
+    return frozenset(character for character in known if _fits(node, character))
 
 
-def _fits(node: Any, sign: str) -> bool:  # noqa: ANN401 - as above
+def _fits(node: Any, character: str) -> bool:  # noqa: ANN401 - as above
     kind, value = node
-    code = ord(sign)
+    code = ord(character)
     if kind is c.LITERAL:
         return bool(code == value)
     if kind is c.NOT_LITERAL:
         return bool(code != value)
     if kind is c.ANY:
-        return sign != "\n"
+        return character != "\n"
     is_negated = value[0][0] is c.NEGATE
     inside = any(_within(one, code) for one in value[is_negated:])
     return inside is not is_negated

@@ -6,16 +6,25 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.run_moments import DAY_US, civil, days_of, start_of_day, year_text
-from headrace.expressions.lane.undefined import Undefined
+from headrace.expressions.compiled.runtime.errors import Undefined
+from headrace.expressions.compiled.runtime.moments import (
+    civil,
+    days_of,
+    start_of_day,
+    year_text,
+)
+from headrace.expressions.compiled.syntax import Refused
+from headrace.times import DAY_US
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-_PART = re.compile(r"(yyyy|MM|dd|HH|mm|ss|SSS(?:SSS)?)(?![A-Za-z])|'([^']+)'|([^A-Za-z'#{}\[\]])")
+_PART = re.compile(
+    r"(yyyy(?!y)|MM(?!M)|dd(?!d)|HH(?!H)|mm(?!m)|ss(?!s)|SSS(?:SSS)?(?![A-Za-z]))"
+    r"|'([^']+)'|([^A-Za-z'#{}\[\]])"
+)
 _UNITS: Final = {"HH": 3_600_000_000, "mm": 60_000_000, "ss": 1_000_000}
 # A year of another width has a sign; of a fraction, digits at the end may be left out.
 _SHAPES: Final = {
@@ -29,18 +38,13 @@ _LARGEST: Final = {"MM": 12, "dd": 31, "HH": 23, "mm": 59, "ss": 59}
 def _parts(pattern: str) -> list[tuple[str, str]]:
     """Return the letters and the texts of a format, refuse what else is in it."""
     parts: list[tuple[str, str]] = []
-    # Letters of two kinds may touch, as in yyyyMMdd.
-    spaced = re.sub(r"(yyyy|MM|dd|HH|mm|ss)(?=(?:MM|dd|HH|mm|ss|SSS))", "\\1\0", pattern)
     at = 0
-    while at < len(spaced):
-        if spaced[at] == "\0":
-            at += 1
-            continue
-        found = _PART.match(spaced, at)
+    while at < len(pattern):
+        found = _PART.match(pattern, at)
         if found is None:
             raise Refused(f"a format of Java's, '{pattern}'")
-        letters, quoted, sign = found.groups()
-        parts.append((letters, "") if letters else ("", quoted or sign))
+        letters, quoted, other = found.groups()
+        parts.append((letters, "") if letters else ("", quoted or other))
         at = found.end()
     return parts
 

@@ -6,22 +6,23 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane import run_numbers
-from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.run_moments import (
+from headrace.expressions.compiled.fragment import NULL, Fragment, lift, literal_of, name_of
+from headrace.expressions.compiled.runtime import numbers
+from headrace.expressions.compiled.runtime.errors import Undefined, overflow
+from headrace.expressions.compiled.runtime.moments import (
     days_of_text,
     micros_of_text,
     start_of_day,
 )
-from headrace.expressions.lane.undefined import Undefined
-from headrace.expressions.lane.value import NULL, Value, lift, literal_of, name_of
+from headrace.expressions.compiled.syntax import Refused
 from headrace.schema.model import Decimal, Primitive
 
 if TYPE_CHECKING:
     import decimal
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from headrace.expressions.lane.value import Kind, Scope
+    from headrace.expressions.compiled.fragment import Kind, Scope
+    from headrace.schema.model import Type
 
 INT: Final = Primitive.INT
 LONG: Final = Primitive.LONG
@@ -34,12 +35,12 @@ TIMESTAMP: Final = Primitive.TIMESTAMP_MICROS
 LOCAL: Final = Primitive.LOCAL_TIMESTAMP_MICROS
 NUMBERS: Final = (INT, LONG, DOUBLE)
 WHOLE: Final = (INT, LONG)
-_SIMPLE: Final = frozenset(
-    [INT, LONG, DOUBLE, STRING, BOOLEAN, BYTES, DATE, TIMESTAMP, LOCAL, Primitive.FLOAT]
-)
-LIMITS: Final[Mapping[Kind, tuple[int, int, str]]] = {
+_COMPARABLE: Final = (*NUMBERS, STRING, BOOLEAN, BYTES, DATE, TIMESTAMP, LOCAL, None)
+LIMITS: Final[Mapping[Type | None, tuple[int, int, str]]] = {
     INT: (-(2**31), 2**31 - 1, "int"),
     LONG: (-(2**63), 2**63 - 1, "bigint"),
+    TIMESTAMP: (-(2**63), 2**63 - 1, "timestamp"),
+    DATE: (-(2**31), 2**31 - 1, "date"),
 }
 _MOST_DIGITS: Final = 38
 # What Spark reads as a time of its own where it is in quotes.
@@ -48,7 +49,15 @@ _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-def common_kind(values: Iterable[Value], what: str) -> Kind:
+def checked(scope: Scope, source: str, kind: Type | None) -> str:
+    """Return source that checks that a whole number, a date or a timestamp fits its type."""
+    lowest, largest, name = LIMITS[kind]
+    result, fail = scope.temporary(), scope.helper(overflow)
+    bound = f"{lowest} <= ({result} := {source}) <= {largest}"
+    return f"{result} if {bound} else {fail}({name!r})"
+
+
+def common_kind(values: Iterable[Fragment], what: str) -> Kind:
     """Return the one kind that all values have or are widened to; None where all are NULL."""
     kinds = {one.kind for one in values} - {None}
     if not kinds:
@@ -66,12 +75,12 @@ def _only_decimals(kinds: Iterable[Kind]) -> bool:
     return all(kind in NUMBERS or isinstance(kind, Decimal) for kind in kinds)
 
 
-def _have_room(*values: Value) -> bool:
+def _have_room(*values: Fragment) -> bool:
     digits = [_digits(one) for one in values]
     return max(before for before, _ in digits) + max(behind for _, behind in digits) <= _MOST_DIGITS
 
 
-def _digits(value: Value) -> tuple[int, int]:
+def _digits(value: Fragment) -> tuple[int, int]:
     """Return how many digits a number may have before and behind the point."""
     if isinstance(value.kind, Decimal):
         return value.kind.precision - value.kind.scale, value.kind.scale
@@ -80,7 +89,7 @@ def _digits(value: Value) -> tuple[int, int]:
     return (20 if value.kind is LONG else 10), 0
 
 
-def _as_decimal(value: Value) -> Value:
+def _as_decimal(value: Fragment) -> Fragment:
     # Spark makes an int that is known a decimal of its own digits, which might have no room.
     return replace(value, declared=value.declared or (value.is_literal and value.kind in WHOLE))
 
@@ -89,12 +98,7 @@ def _are_exact(kinds: Iterable[Kind]) -> bool:
     return all(kind in WHOLE or isinstance(kind, Decimal) or kind is None for kind in kinds)
 
 
-def is_simple(kind: Kind) -> bool:
-    """Whether a kind is compared and held as one value."""
-    return kind in _SIMPLE or isinstance(kind, Decimal)
-
-
-def widened(scope: Scope, value: Value, kind: Kind) -> Value:
+def widened(scope: Scope, value: Fragment, kind: Kind) -> Fragment:
     """Return the value as one of a wider kind, as Spark would cast it."""
     if value.kind == kind or kind is None:
         return value
@@ -109,10 +113,10 @@ def widened(scope: Scope, value: Value, kind: Kind) -> Value:
     if kind in {TIMESTAMP, LOCAL} and value.kind is DATE:
         days = scope.helper(start_of_day)
         return lift(scope, [value], kind, lambda x: f"{days}({x})", fails=True)
-    raise Refused(f"{name_of(value.kind)} as {name_of(kind)}")
+    raise Refused(f"a cast of {name_of(value.kind)} to {name_of(kind)}")
 
 
-def reckonable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value]:
+def reckonable(scope: Scope, left: Fragment, right: Fragment) -> tuple[Fragment, Fragment]:
     """Return two values with a text among them as the number that it is added to."""
     if STRING not in {left.kind, right.kind} or left.kind is right.kind:
         return left, right
@@ -121,13 +125,13 @@ def reckonable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value]:
     return _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
 
 
-def alike(scope: Scope, values: Sequence[Value], what: str) -> tuple[list[Value], Kind]:
+def alike(scope: Scope, values: Sequence[Fragment], what: str) -> tuple[list[Fragment], Kind]:
     """Return values as their common kind, where they are results: IF, COALESCE and the like."""
     kind = common_kind(values, what)
     return [widened(scope, one, kind) for one in values], kind
 
 
-def comparable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value, Kind]:
+def comparable(scope: Scope, left: Fragment, right: Fragment) -> tuple[Fragment, Fragment, Kind]:
     """Return two values as the kind in which Spark compares them; numbers may stay decimals."""
     left, right = _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
     kinds = {left.kind, right.kind}
@@ -141,12 +145,12 @@ def comparable(scope: Scope, left: Value, right: Value) -> tuple[Value, Value, K
         kind: Kind = TIMESTAMP if TIMESTAMP in kinds else LOCAL
     else:
         kind = common_kind((left, right), "a comparison")
-    if kind is not None and (not is_simple(kind) or kind is Primitive.FLOAT):
+    if kind not in _COMPARABLE:
         raise Refused(f"a comparison of {name_of(kind)}")
     return widened(scope, left, kind), widened(scope, right, kind), kind
 
 
-def _text_as(scope: Scope, value: Value, other: Kind) -> Value:
+def _text_as(scope: Scope, value: Fragment, other: Kind) -> Fragment:
     """Return a text as what it is compared or reckoned with."""
     if value.kind is not STRING or other in {STRING, None}:
         return value
@@ -155,7 +159,7 @@ def _text_as(scope: Scope, value: Value, other: Kind) -> Value:
     return text_as(scope, value, LONG if other in WHOLE else other)
 
 
-def text_as(scope: Scope, value: Value, kind: Kind) -> Value:
+def text_as(scope: Scope, value: Fragment, kind: Kind) -> Fragment:
     """Return a text as another type, as a cast reads it."""
     if value.is_literal:
         known = _known(scope, value.literal, kind)
@@ -164,21 +168,21 @@ def text_as(scope: Scope, value: Value, kind: Kind) -> Value:
     match kind:
         case Primitive.INT | Primitive.LONG:
             lowest, largest, name = LIMITS[kind]
-            function: Callable[..., object] = run_numbers.whole_of_text
+            function: Callable[..., object] = numbers.whole_of_text
             limits = f", {lowest}, {largest}, {name!r}"
         case Primitive.DOUBLE:
-            function, limits = run_numbers.double_of_text, ""
+            function, limits = numbers.double_of_text, ""
         case Primitive.BOOLEAN:
-            function, limits = run_numbers.boolean_of_text, ""
+            function, limits = numbers.boolean_of_text, ""
         case Primitive.DATE:
             function, limits = days_of_text, ""
         case _:
-            raise Refused(f"a text as {name_of(kind)}")
+            raise Refused(f"a cast of string to {name_of(kind)}")
     build = f"{scope.helper(function)}({{}}{limits})".format
     return lift(scope, [value], kind, build, fails=True, declared=True)
 
 
-def _known(scope: Scope, text: str, kind: Kind) -> Value | None:
+def _known(scope: Scope, text: str, kind: Kind) -> Fragment | None:
     """Return what a text in quotes stands for, None where it cannot be read in one way alone."""
     if kind in WHOLE and _WHOLE_TEXT.fullmatch(text):
         lowest, largest, _ = LIMITS[kind]
@@ -192,20 +196,12 @@ def _known(scope: Scope, text: str, kind: Kind) -> Value | None:
             return literal_of(scope, days_of_text(text), DATE)
         except Undefined:
             return None
-    if kind in {TIMESTAMP, LOCAL}:
-        return literal_of(scope, micros_literal(text), _TIMES[kind])
+    if kind in {TIMESTAMP, LOCAL} and isinstance(kind, Primitive):
+        micros = micros_of_text(text)
+        if micros is None:
+            raise Refused(f"the timestamp '{text}'")
+        return literal_of(scope, micros, kind)
     return None
-
-
-_TIMES: Final = {TIMESTAMP: TIMESTAMP, LOCAL: LOCAL}
-
-
-def micros_literal(text: str) -> int:
-    """Return the microseconds of a known text that can be read in one way alone."""
-    micros = micros_of_text(text)
-    if micros is None:
-        raise Refused(f"the timestamp '{text}'")
-    return micros
 
 
 def decimal_type(value: decimal.Decimal) -> Decimal:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane import run_containers
-from headrace.expressions.lane.casts import as_kind
-from headrace.expressions.lane.coerce import BOOLEAN, INT, LONG, STRING, WHOLE, alike
-from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.value import Value, lift, name_of, need
+from headrace.expressions.compiled.fragment import Fragment, lift, name_of, need
+from headrace.expressions.compiled.operators.coercion import (
+    BOOLEAN,
+    INT,
+    LONG,
+    STRING,
+    WHOLE,
+    alike,
+)
+from headrace.expressions.compiled.runtime import lists
+from headrace.expressions.compiled.syntax import Refused
 from headrace.records.rows import attribute
 from headrace.schema.model import Array, Map, Record
 
 if TYPE_CHECKING:
-    from headrace.expressions.lane.value import Scope
-    from headrace.schema.model import Field
+    from headrace.expressions.compiled.fragment import Scope
 
 
 def number_of(record: Record, name: str) -> int:
@@ -26,66 +31,49 @@ def number_of(record: Record, name: str) -> int:
     return found[0]
 
 
-def field(scope: Scope, value: Value, name: str) -> Value:
+def field(scope: Scope, value: Fragment, name: str) -> Fragment:
     """Compile `.name`."""
     kind = value.kind
     if isinstance(kind, Map):
-        return _of_map(scope, value, kind, repr(name))
+        return lift(scope, [value], kind.value, lambda x: f"{x}.get({name!r})", nullable=True)
     if not isinstance(kind, Record):
         raise Refused(f'".{name}" of {name_of(kind)}')
     number = number_of(kind, name)
-    found: Field = kind.fields[number]
+    found = kind.fields[number]
     if not value.nullable:
         source = f"{value.source}.{attribute(number)}"
-        return Value(source, found.type, found.nullable, value.fails)
-    return lift(
-        scope, [value], found.type, lambda x: f"{x}.{attribute(number)}", nullable=found.nullable
-    )
+        return Fragment(source, found.type, found.nullable, value.fails)
+    build = f"{{}}.{attribute(number)}".format
+    return lift(scope, [value], found.type, build, nullable=found.nullable)
 
 
-def item(scope: Scope, value: Value, index: Value) -> Value:
-    """Compile `[…]`: undefined behind the end of a list, null for a key that is not there."""
+# What reads an item of a list, and whether it is undefined, not null, where there is none.
+_READERS: Final = {
+    "[]": (lists.item, True),
+    "get()": (lists.item_or_null, False),
+    "element_at()": (lists.element, True),
+    "try_element_at()": (lists.element_or_null, False),
+}
+
+
+def item(what: str, scope: Scope, value: Fragment, index: Fragment) -> Fragment:
+    """Compile what reads an item by its index, or a value of a map by its key."""
     kind = value.kind
-    if isinstance(kind, Map):
-        key = need(index, [STRING], "a key")
-        return _of_map_by(scope, value, kind, key)
+    if isinstance(kind, Map) and what != "get()":
+        values = [value, need(index, [STRING], "a key")]
+        return lift(scope, values, kind.value, lambda x, y: f"{x}.get({y})", nullable=True)
     if not isinstance(kind, Array):
-        raise Refused(f"an item of {name_of(kind)}")
-    name = scope.helper(run_containers.item)
-    return _of_list(scope, value, index, name, fails=True)
-
-
-def get(scope: Scope, value: Value, index: Value) -> Value:
-    """Compile `get`, which is null outside of the list."""
-    if not isinstance(value.kind, Array):
-        raise Refused(f"get() of {name_of(value.kind)}")
-    name = scope.helper(run_containers.item_or_null)
-    return _of_list(scope, value, index, name, fails=False)
-
-
-def element_at(scope: Scope, value: Value, index: Value) -> Value:
-    """Compile `element_at`, which counts from 1, or from the end below 0."""
-    kind = value.kind
-    if isinstance(kind, Map):
-        return _of_map_by(scope, value, kind, need(index, [STRING], "a key"))
-    if not isinstance(kind, Array):
-        raise Refused(f"element_at() of {name_of(kind)}")
-    if index.literal == -(2**31):
-        raise Refused("element_at() of what Spark has no room to count from the end")
-    name = scope.helper(run_containers.element)
-    return _of_list(scope, value, need(index, [INT], "element_at()"), name, fails=True)
-
-
-def _of_list(scope: Scope, value: Value, index: Value, name: str, *, fails: bool) -> Value:
-    kind = value.kind
-    if not isinstance(kind, Array):
-        raise Refused(f"an item of {name_of(kind)}")
-    need(index, WHOLE, "an index")
+        raise Refused(f"{what} of {name_of(kind)}")
+    counts_from_1 = what.endswith("element_at()")
+    if counts_from_1 and index.literal == -(2**31):
+        raise Refused(f"{what} of what Spark has no room to count from the end")
+    need(index, [INT] if counts_from_1 else WHOLE, "an index")
+    function, fails = _READERS[what]
     if fails and index.nullable and not kind.item_nullable:
-        # Spark's plan says that there is an item, and reads whatever lies at the place.
+        # Spark's plan says that there is an item, and reads whatever lies there.
         raise Refused("an index that may be null")
     nullable = kind.item_nullable or not fails
-    build = f"{name}({{}}, {{}})".format
+    build = f"{scope.helper(function)}({{}}, {{}})".format
     # Spark promises nothing about an index that it knows.
     declared = index.is_literal
     return lift(
@@ -93,62 +81,28 @@ def _of_list(scope: Scope, value: Value, index: Value, name: str, *, fails: bool
     )
 
 
-def _of_map(scope: Scope, value: Value, kind: Map, key: str) -> Value:
-    return lift(scope, [value], kind.value, lambda x: f"{x}.get({key})", nullable=True)
-
-
-def _of_map_by(scope: Scope, value: Value, kind: Map, key: Value) -> Value:
-    return lift(scope, [value, key], kind.value, lambda x, y: f"{x}.get({y})", nullable=True)
-
-
-def size(scope: Scope, value: Value) -> Value:
-    """Compile `size` and `cardinality`."""
-    if not isinstance(value.kind, Array | Map):
-        raise Refused(f"size() of {name_of(value.kind)}")
-    return lift(scope, [value], INT, lambda x: f"len({x})")
-
-
-def list_size(scope: Scope, value: Value) -> Value:
-    """Compile `array_size`."""
+def _list(value: Fragment, what: str, *kinds: object) -> tuple[Array, Fragment]:
+    """Return a list's type, and an item of it."""
     if not isinstance(value.kind, Array):
-        raise Refused(f"array_size() of {name_of(value.kind)}")
-    return lift(scope, [value], INT, lambda x: f"len({x})")
+        raise Refused(f"{what} of {name_of(value.kind)}")
+    item = Fragment("None", value.kind.item, nullable=True)
+    if kinds and item.kind not in kinds:
+        raise Refused(f"{what} of items of {name_of(item.kind)}")
+    return value.kind, item
 
 
-def has_key(scope: Scope, value: Value, key: Value) -> Value:
-    """Compile `map_contains_key`."""
-    if not isinstance(value.kind, Map):
-        raise Refused(f"map_contains_key() of {name_of(value.kind)}")
-    values = [value, need(key, [STRING], "a key")]
-    return lift(scope, values, BOOLEAN, lambda x, y: f"{y} in {x}", declared=True)
-
-
-def try_element_at(scope: Scope, value: Value, index: Value) -> Value:
-    """Compile `try_element_at`, which is null where there is no element."""
-    if isinstance(value.kind, Map):
-        return element_at(scope, value, index)
-    if index.literal == -(2**31):
-        raise Refused("try_element_at() of what Spark has no room to count from the end")
-    name = scope.helper(run_containers.element_or_null)
-    return _of_list(scope, value, need(index, [INT], "try_element_at()"), name, fails=False)
-
-
-def contains(scope: Scope, value: Value, wanted: Value) -> Value:
+def contains(scope: Scope, value: Fragment, wanted: Fragment) -> Fragment:
     """Compile `array_contains` of whole numbers, texts and booleans."""
-    kind = value.kind
-    if not isinstance(kind, Array):
-        raise Refused(f"array_contains() of {name_of(kind)}")
-    one = Value("None", kind.item, nullable=True)
-    if one.kind is not wanted.kind or one.kind not in {STRING, BOOLEAN, *WHOLE}:
-        raise Refused(f"array_contains() of {name_of(one.kind)} and {name_of(wanted.kind)}")
+    kind, one = _list(value, "array_contains()", STRING, BOOLEAN, *WHOLE)
+    if one.kind is not wanted.kind:
+        raise Refused("array_contains() of another type than the items'")
     if not kind.item_nullable:
         return lift(scope, [value, wanted], BOOLEAN, lambda x, y: f"{y} in {x}")
-    name = scope.helper(run_containers.contains)
-    build = f"{name}({{}}, {{}})".format
+    build = f"{scope.helper(lists.contains)}({{}}, {{}})".format
     return lift(scope, [value, wanted], BOOLEAN, build, nullable=True)
 
 
-def array(scope: Scope, *values: Value) -> Value:
+def array(scope: Scope, *values: Fragment) -> Fragment:
     """Compile `array`."""
     items, kind = alike(scope, values, "array()")
     if kind is None:
@@ -156,44 +110,19 @@ def array(scope: Scope, *values: Value) -> Value:
     listed = ", ".join(one.source for one in items)
     nullable = any(one.is_optional for one in items)
     fails = any(one.fails for one in items)
-    return Value(f"[{listed}]", Array(kind, nullable), nullable=False, fails=fails)
+    return Fragment(f"[{listed}]", Array(kind, nullable), nullable=False, fails=fails)
 
 
-def _list(value: Value, what: str, *kinds: object) -> tuple[Array, Value]:
-    """Return a list's type, and an item of it."""
-    if not isinstance(value.kind, Array):
-        raise Refused(f"{what} of {name_of(value.kind)}")
-    item = Value("None", value.kind.item, nullable=True)
-    if kinds and item.kind not in kinds:
-        raise Refused(f"{what} of items of {name_of(item.kind)}")
-    return value.kind, item
-
-
-def position(scope: Scope, value: Value, wanted: Value) -> Value:
+def position(scope: Scope, value: Fragment, wanted: Fragment) -> Fragment:
     """Compile `array_position`."""
     _, item = _list(value, "array_position()", STRING, BOOLEAN, *WHOLE)
     if item.kind is not wanted.kind:
         raise Refused("array_position() of another type than the items'")
-    name = scope.helper(run_containers.place_of_item)
+    name = scope.helper(lists.position_of_item)
     return lift(scope, [value, wanted], LONG, lambda x, y: f"{name}({x}, {y})")
 
 
-def joined(scope: Scope, value: Value, separator: Value, null: Value | None = None) -> Value:
-    """Compile `array_join` of texts."""
-    _list(value, "array_join()", STRING)
-    texts = [as_kind(scope, one, STRING, "array_join()") for one in (separator, null) if one]
-    name = scope.helper(run_containers.joined)
-    return lift(scope, [value, *texts], STRING, lambda *x: f"{name}({', '.join(x)})")
-
-
-def compact(scope: Scope, value: Value) -> Value:
-    """Compile `array_compact`."""
-    kind, _ = _list(value, "array_compact()")
-    source = "[x for x in {} if x is not None]".format
-    return lift(scope, [value], Array(kind.item, item_nullable=False), source)
-
-
-def added(side: str, scope: Scope, value: Value, item: Value) -> Value:
+def added(side: str, scope: Scope, value: Fragment, item: Fragment) -> Fragment:
     """Compile `array_append` and `array_prepend`, which take null for an item too."""
     kind, inner = _list(value, f"array_{side}()")
     if item.kind not in {inner.kind, None} or item.fails:
@@ -202,24 +131,3 @@ def added(side: str, scope: Scope, value: Value, item: Value) -> Value:
     if side == "append":
         return lift(scope, [value], type_, lambda x: f"[*{x}, {item.source}]")
     return lift(scope, [value], type_, lambda x: f"[{item.source}, *{x}]")
-
-
-def distinct(scope: Scope, value: Value) -> Value:
-    """Compile `array_distinct`."""
-    kind, _ = _list(value, "array_distinct()", STRING, BOOLEAN, *WHOLE)
-    return lift(scope, [value], kind, lambda x: f"[*{{x: None for x in {x}}}]")
-
-
-def map_keys(scope: Scope, value: Value) -> Value:
-    """Compile `map_keys`."""
-    if not isinstance(value.kind, Map):
-        raise Refused(f"map_keys() of {name_of(value.kind)}")
-    return lift(scope, [value], Array(STRING, item_nullable=True), lambda x: f"[*{x}]")
-
-
-def map_values(scope: Scope, value: Value) -> Value:
-    """Compile `map_values`."""
-    if not isinstance(value.kind, Map):
-        raise Refused(f"map_values() of {name_of(value.kind)}")
-    type_ = Array(value.kind.value, item_nullable=True)
-    return lift(scope, [value], type_, lambda x: f"[*{x}.values()]")

@@ -6,20 +6,26 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.expressions.lane.casts import as_kind
-from headrace.expressions.lane.coerce import BOOLEAN, STRING, WHOLE, common_kind, comparable
-from headrace.expressions.lane.conditions import both, compare, either
-from headrace.expressions.lane.nodes import Refused
-from headrace.expressions.lane.run_case import lower
-from headrace.expressions.lane.value import NULL, Value, lift, literal_of, with_truth
+from headrace.expressions.compiled.fragment import NULL, Fragment, lift
+from headrace.expressions.compiled.operators.casts import as_kind
+from headrace.expressions.compiled.operators.coercion import (
+    BOOLEAN,
+    STRING,
+    WHOLE,
+    common_kind,
+    comparable,
+)
+from headrace.expressions.compiled.operators.conditions import both, compare, either
+from headrace.expressions.compiled.runtime.case import lower
+from headrace.expressions.compiled.syntax import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.expressions.lane.value import Scope
+    from headrace.expressions.compiled.fragment import Scope
 
 
-def one_of(scope: Scope, value: Value, *others: Value) -> Value:
+def one_of(scope: Scope, value: Fragment, *others: Fragment) -> Fragment:
     """Compile `IN (…)`."""
     if not others:
         raise Refused("IN without values")
@@ -29,26 +35,26 @@ def one_of(scope: Scope, value: Value, *others: Value) -> Value:
         texts = sorted({one.source for one in known})
         listed = "{" + ", ".join(texts) + "}"
         found = lift(scope, [value], BOOLEAN, lambda x: f"{x} in {listed}")
-        return with_truth(found, f"({value.source} in {listed})")
-    again, wrap = held(scope, value)
+        return replace(found, truth=f"({value.source} in {listed})")
+    again, wrap = evaluated_once(scope, value)
     found = compare(scope, "=", again, others[0])
     for other in others[1:]:
         found = either(scope, found, compare(scope, "=", again, other))
     return wrap(found)
 
 
-def between(scope: Scope, value: Value, low: Value, high: Value) -> Value:
+def between(scope: Scope, value: Fragment, low: Fragment, high: Fragment) -> Fragment:
     """Compile `BETWEEN … AND …`."""
-    sure(value, "BETWEEN")
+    refuse_fallible(value, "BETWEEN")
     kinds = [comparable(scope, value, other)[2] for other in (low, high)]
     if kinds[0] == kinds[1] and kinds[0] in {STRING, *WHOLE} and low.is_literal and high.is_literal:
         low, high = (comparable(scope, value, other)[1] for other in (low, high))
         return lift(scope, [value], BOOLEAN, lambda x: f"{low.source} <= {x} <= {high.source}")
-    again, wrap = held(scope, value)
+    again, wrap = evaluated_once(scope, value)
     return wrap(both(scope, compare(scope, ">=", again, low), compare(scope, "<=", again, high)))
 
 
-def sure(value: Value, what: str) -> None:
+def refuse_fallible(value: Fragment, what: str) -> None:
     """Refuse a value that may be undefined where Spark evaluates it before all else.
 
     It would fail there even where the answer is not needed.
@@ -57,14 +63,16 @@ def sure(value: Value, what: str) -> None:
         raise Refused(f"{what} of a value that may be undefined")
 
 
-def held(scope: Scope, value: Value) -> tuple[Value, Callable[[Value], Value]]:
+def evaluated_once(
+    scope: Scope, value: Fragment
+) -> tuple[Fragment, Callable[[Fragment], Fragment]]:
     """Return a value that is evaluated once and used often, and what puts its evaluation first."""
     if value.is_literal or scope.is_cheap(value.source):
         return value, lambda whole: whole
     name = scope.temporary()
-    again = Value(name, value.type, value.nullable, declared=value.declared)
+    again = Fragment(name, value.type, value.nullable, declared=value.declared)
 
-    def wrap(whole: Value) -> Value:
+    def wrap(whole: Fragment) -> Fragment:
         first = f"(({name} := {value.source}), "
         truth = None if whole.truth is None else f"{first}{whole.truth})[1]"
         fails = whole.fails or value.fails
@@ -73,55 +81,49 @@ def held(scope: Scope, value: Value) -> tuple[Value, Callable[[Value], Value]]:
     return again, wrap
 
 
-def like(scope: Scope, value: Value, pattern: Value, escape: Value | None = None) -> Value:
-    """Compile `LIKE` for a pattern that is known."""
-    return _like(scope, value, pattern, escape, "LIKE")
-
-
-def ilike(scope: Scope, value: Value, pattern: Value, escape: Value | None = None) -> Value:
-    """Compile `ILIKE`, which compares both in lower case."""
-    lowered = lift(scope, [value], STRING, lambda x: f"{scope.helper(lower)}({x})")
-    if pattern.is_literal and pattern.kind is STRING:
-        pattern = literal_of(scope, lower(pattern.literal), STRING)
-    return _like(scope, lowered if value.kind is STRING else value, pattern, escape, "ILIKE")
-
-
-def _like(scope: Scope, value: Value, pattern: Value, escape: Value | None, what: str) -> Value:
+def like(
+    what: str, scope: Scope, value: Fragment, pattern: Fragment, escape: Fragment | None = None
+) -> Fragment:
+    """Compile `LIKE` and `ILIKE` for a pattern that is known; ILIKE compares both in lower case."""
     value = as_kind(scope, value, STRING, what)
     if pattern.kind is None or (escape is not None and escape.kind is None):
         return replace(NULL, type=BOOLEAN)
     if not pattern.is_literal or pattern.kind is not STRING:
         raise Refused(f"{what} with a pattern that is no text in quotes")
-    sign = "\\" if escape is None else escape.literal
-    if not isinstance(sign, str) or len(sign) != 1 or sign in "%_":
+    character = "\\" if escape is None else escape.literal
+    if not isinstance(character, str) or len(character) != 1 or character in "%_":
         raise Refused(f"{what} with such an ESCAPE")
-    pieces = _pieces(pattern.literal, sign)
+    if what == "LIKE":
+        pieces = _pieces(pattern.literal, character)
+    else:
+        value = lift(scope, [value], STRING, lambda x: f"{scope.helper(lower)}({x})")
+        pieces = _pieces(lower(pattern.literal), character)
     return lift(scope, [value], BOOLEAN, lambda x: _matches(scope, x, pieces))
 
 
 def _pieces(pattern: str, escape: str) -> list[str]:
-    """Return texts and, as items of their own, the signs `%` and `_`; escapes are resolved.
+    """Return texts and, as items of their own, the characters `%` and `_`; escapes are resolved.
 
-    A text stands at each even place, be it empty, and a sign at each odd one.
+    A text stands at each even index, be it empty, and a wildcard at each odd one.
     """
     pieces = [""]
-    signs = iter(pattern)
-    for sign in signs:
-        if sign == escape:
-            escaped = next(signs, "")
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            escaped = next(characters, "")
             if not escaped or escaped not in {"%", "_", escape}:
-                raise Refused("LIKE with an escape before another sign than %, _ and itself")
+                raise Refused("LIKE with an escape before another character than %, _ and itself")
             pieces[-1] += escaped
-        elif sign in {"%", "_"}:
-            pieces += [sign, ""]
+        elif character in {"%", "_"}:
+            pieces += [character, ""]
         else:
-            pieces[-1] += sign
+            pieces[-1] += character
     return pieces
 
 
 def _matches(scope: Scope, source: str, pieces: Sequence[str]) -> str:
-    texts, signs = pieces[::2], pieces[1::2]
-    match texts, signs:
+    texts, characters = pieces[::2], pieces[1::2]
+    match texts, characters:
         case [text], []:
             return f"{source} == {text!r}"
         case [text, ""], ["%"]:
@@ -130,7 +132,7 @@ def _matches(scope: Scope, source: str, pieces: Sequence[str]) -> str:
             return f"{source}.endswith({text!r})"
         case ["", text, ""], ["%", "%"]:
             return f"{text!r} in {source}"
-    # What stands between two % is looked for once, from the left: another place for it would
+    # What stands between two % is looked for once, from the left: another position of it would
     # leave less for the rest. So a search that fails later never comes back to it.
     first, *others = _between(pieces)
     whole = first[0]

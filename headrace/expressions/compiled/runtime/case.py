@@ -1,12 +1,15 @@
 """Upper and lower case by Unicode 16, which Spark 4.1 has, under every Python that we run on.
 
-Python 3.11 knows Unicode 14. What came after it are two dozen pairs of letters, and signs that
+Python 3.11 knows Unicode 14. What came after it are two dozen pairs of letters, and characters that
 count, or do not count, as the end of a word where a capital sigma asks for it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PAIRS: Final = (
     (0x1C89, 0x1C8A),
@@ -18,47 +21,26 @@ _PAIRS: Final = (
 )
 _UPPER: Final = {lower: chr(upper) for upper, lower in _PAIRS}
 _LOWER: Final = {upper: chr(lower) for upper, lower in _PAIRS}
-_LETTERS: Final = (
-    (0x1C89, 0x1C8A),
-    (0xA7CB, 0xA7CD),
-    (0xA7DA, 0xA7DC),
-    (0x10D50, 0x10D65),
-    (0x10D70, 0x10D85),
-    (0x1DF25, 0x1DF2A),
-)
-_PASSED_OVER: Final = (
-    (0x897, 0x897),
-    (0xECE, 0xECE),
-    (0x10D4E, 0x10D4E),
-    (0x10D69, 0x10D6D),
-    (0x10D6F, 0x10D6F),
-    (0x10EFC, 0x10EFF),
-    (0x11241, 0x11241),
-    (0x113BB, 0x113C0),
-    (0x113CE, 0x113CE),
-    (0x113D0, 0x113D0),
-    (0x113D2, 0x113D2),
-    (0x113E1, 0x113E2),
-    (0x11F00, 0x11F01),
-    (0x11F36, 0x11F3A),
-    (0x11F40, 0x11F40),
-    (0x11F42, 0x11F42),
-    (0x11F5A, 0x11F5A),
-    (0x13439, 0x13440),
-    (0x13447, 0x13455),
-    (0x1611E, 0x16129),
-    (0x1612D, 0x1612F),
-    (0x16D40, 0x16D42),
-    (0x16D6B, 0x16D6C),
-    (0x1E030, 0x1E06D),
-    (0x1E08F, 0x1E08F),
-    (0x1E4EB, 0x1E4EF),
-    (0x1E5EE, 0x1E5EF),
-)
-# Old signs that a sigma sees in the same way.
+_LETTERS: Final = """
+1C89-1C8A A7CB-A7CD A7DA-A7DC 10D50-10D65 10D70-10D85 1DF25-1DF2A
+"""
+_PASSED_OVER: Final = """
+897 ECE 10D4E 10D69-10D6D 10D6F 10EFC-10EFF 11241 113BB-113C0 113CE 113D0 113D2 113E1-113E2
+11F00-11F01 11F36-11F3A 11F40 11F42 11F5A 13439-13440 13447-13455 1611E-16129 1612D-1612F
+16D40-16D42 16D6B-16D6C 1E030-1E06D 1E08F 1E4EB-1E4EF 1E5EE-1E5EF
+"""
+
+
+def _codes(ranges: str) -> Iterator[int]:
+    for one in ranges.split():
+        first, _, last = one.partition("-")
+        yield from range(int(first, 16), int(last or first, 16) + 1)
+
+
+# Old characters that a sigma sees in the same way.
 _STAND_INS: Final = {
-    **{code: "a" for first, last in _LETTERS for code in range(first, last + 1)},
-    **{code: "\u0301" for first, last in _PASSED_OVER for code in range(first, last + 1)},
+    **dict.fromkeys(_codes(_LETTERS), "a"),
+    **dict.fromkeys(_codes(_PASSED_OVER), "\u0301"),
     0x1171E: " ",
 }
 _NEW: Final = frozenset(map(chr, _STAND_INS))
@@ -76,5 +58,7 @@ def lower(text: str) -> str:
     lowered = text.lower().translate(_LOWER)
     if "Σ" not in text or _NEW.isdisjoint(text):
         return lowered
-    sigmas = iter([sign for sign in text.translate(_STAND_INS).lower() if sign in "σς"])
-    return "".join(next(sigmas) if sign in "σς" else sign for sign in lowered)
+    sigmas = iter(
+        [character for character in text.translate(_STAND_INS).lower() if character in "σς"]
+    )
+    return "".join(next(sigmas) if character in "σς" else character for character in lowered)

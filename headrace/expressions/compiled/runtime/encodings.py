@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import quote_plus, unquote_plus
 
-from headrace.expressions.lane.undefined import Undefined
+from headrace.expressions.compiled.runtime.errors import Undefined
 
 _LONG: Final = 0xFFFF_FFFF_FFFF_FFFF
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
@@ -19,6 +19,11 @@ def bytes_of_hex(text: str) -> bytes | None:
     if not _HEXADECIMAL.fullmatch(text):
         return None
     return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
+
+
+def hex_of_whole(value: int) -> str:
+    """Return the hexadecimal digits of a long in two's complement."""
+    return f"{value & _LONG:X}"
 
 
 def url_encoded(text: str) -> str:
@@ -37,7 +42,7 @@ def has_luhn_digit(text: str) -> bool:
     """Return whether the last digit of a number is the one that Luhn's formula asks for."""
     if not text.isdecimal() or max(text) > "\uffff":
         return False
-    shown = text if text.isascii() else "".join(str(int(sign)) for sign in text)
+    shown = text if text.isascii() else "".join(str(int(character)) for character in text)
     last, doubled = shown[-1::-2], shown[-2::-2]
     total = 0
     for digit in range(10):
@@ -61,8 +66,8 @@ def converted(text: str, base: int, to: int) -> str | None:
     is_negative = text[0] == "-"
     digits = _DIGITS[:base]
     value = 0
-    for sign in text[is_negative:].lstrip("0"):
-        digit = digits.find(sign.lower()) if sign.isascii() else -1
+    for character in text[is_negative:].lstrip("0"):
+        digit = digits.find(character.lower()) if character.isascii() else -1
         if digit < 0:
             break
         value = value * base + digit

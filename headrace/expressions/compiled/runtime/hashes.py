@@ -5,15 +5,13 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from xxhash import xxh64_intdigest
+
 _INT: Final = 0xFFFF_FFFF
-_LONG: Final = 0xFFFF_FFFF_FFFF_FFFF
-_P1: Final = 0x9E3779B185EBCA87
-_P2: Final = 0xC2B2AE3D27D4EB4F
-_P3: Final = 0x165667B19E3779F9
-_P4: Final = 0x85EBCA77C2B2AE63
-_P5: Final = 0x27D4EB2F165667C5
 SEED: Final = 42
 _WORD: Final = struct.Struct("<I")
+_SIGNED_WORD: Final = struct.Struct("<i")
+_SIGNED_LONG: Final = struct.Struct("<q")
 
 
 def murmur(*values: str | bytes | int | tuple[int] | None) -> int:
@@ -65,80 +63,18 @@ def _end(hashed: int, length: int) -> int:
 
 
 def xxhash(*values: str | bytes | int | tuple[int] | None) -> int:
-    """Return xxhash64(). A long is a tuple of itself, an int stands alone."""
+    """Return xxhash64(). A long is a tuple of itself, an int stands alone, null changes nothing."""
     hashed = SEED
     for value in values:
         match value:
             case None:
                 continue
             case str():
-                hashed = _xx_bytes(value.encode(), hashed)
+                hashed = xxh64_intdigest(value.encode(), hashed)
             case bytes():
-                hashed = _xx_bytes(value, hashed)
+                hashed = xxh64_intdigest(value, hashed)
             case int():
-                begun = hashed + _P5 + 4 & _LONG
-                begun ^= (value & _INT) * _P1 & _LONG
-                hashed = _avalanche(_turned(begun, 23) * _P2 + _P3 & _LONG)
+                hashed = xxh64_intdigest(_SIGNED_WORD.pack(value), hashed)
             case (number,):
-                begun = hashed + _P5 + 8 & _LONG
-                hashed = _avalanche(_eight(begun, number & _LONG))
+                hashed = xxh64_intdigest(_SIGNED_LONG.pack(number), hashed)
     return hashed - (1 << 64) if hashed >> 63 else hashed
-
-
-def _xx_bytes(data: bytes, seed: int) -> int:
-    length = len(data)
-    at = 0
-    if length >= 32:
-        lanes = [seed + _P1 + _P2 & _LONG, seed + _P2 & _LONG, seed, seed - _P1 & _LONG]
-        for at in range(0, length - 31, 32):
-            for lane in range(4):
-                word = _word(data, at + 8 * lane, 8)
-                lanes[lane] = _turned(lanes[lane] + word * _P2 & _LONG, 31) * _P1 & _LONG
-        at += 32
-        hashed = _merged(lanes)
-    else:
-        hashed = seed + _P5 & _LONG
-    return _avalanche(_tail(data, at, hashed + length & _LONG))
-
-
-def _merged(lanes: list[int]) -> int:
-    hashed = sum(_turned(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True))
-    hashed &= _LONG
-    for lane in lanes:
-        hashed ^= _turned(lane * _P2 & _LONG, 31) * _P1 & _LONG
-        hashed = hashed * _P1 + _P4 & _LONG
-    return hashed
-
-
-def _tail(data: bytes, at: int, hashed: int) -> int:
-    length = len(data)
-    while at + 8 <= length:
-        hashed = _eight(hashed, _word(data, at, 8))
-        at += 8
-    if at + 4 <= length:
-        hashed ^= _word(data, at, 4) * _P1 & _LONG
-        hashed = _turned(hashed, 23) * _P2 + _P3 & _LONG
-        at += 4
-    for byte in data[at:]:
-        hashed ^= byte * _P5 & _LONG
-        hashed = _turned(hashed, 11) * _P1 & _LONG
-    return hashed
-
-
-def _word(data: bytes, at: int, size: int) -> int:
-    return int.from_bytes(data[at : at + size], "little")
-
-
-def _eight(hashed: int, word: int) -> int:
-    hashed ^= _turned(word * _P2 & _LONG, 31) * _P1 & _LONG
-    return _turned(hashed, 27) * _P1 + _P4 & _LONG
-
-
-def _turned(value: int, bits: int) -> int:
-    return (value << bits | value >> 64 - bits) & _LONG
-
-
-def _avalanche(hashed: int) -> int:
-    hashed = (hashed ^ hashed >> 33) * _P2 & _LONG
-    hashed = (hashed ^ hashed >> 29) * _P3 & _LONG
-    return hashed ^ hashed >> 32

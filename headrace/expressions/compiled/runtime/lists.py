@@ -1,11 +1,13 @@
-"""Lists at run time."""
+"""Lists at run time, and the greatest and the least of values."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cmp_to_key
+from typing import Any, Final
 
-from headrace.expressions.lane.run_texts import joined as joined_texts
-from headrace.expressions.lane.undefined import Undefined
+from headrace.expressions.compiled.runtime.errors import Undefined
+from headrace.expressions.compiled.runtime.numbers import double_less
+from headrace.expressions.compiled.runtime.texts import joined as joined_texts
 
 
 def item(items: list[Any], index: int) -> Any:  # noqa: ANN401 - whatever the list holds
@@ -20,20 +22,20 @@ def item_or_null(items: list[Any], index: int) -> Any:  # noqa: ANN401 - as abov
     return items[index] if 0 <= index < len(items) else None
 
 
-def element(items: list[Any], place: int) -> Any:  # noqa: ANN401 - as above
+def element(items: list[Any], position: int) -> Any:  # noqa: ANN401 - as above
     """Return an item, counted from 1, or from the end below 0."""
-    if place == 0 or abs(place) > len(items):
-        raise Undefined(f"the list has no element {place}, only {len(items)} items")
-    return items[place - 1 if place > 0 else place]
+    if position == 0 or abs(position) > len(items):
+        raise Undefined(f"the list has no element {position}, only {len(items)} items")
+    return items[position - 1 if position > 0 else position]
 
 
-def element_or_null(items: list[Any], place: int) -> Any:  # noqa: ANN401 - as above
+def element_or_null(items: list[Any], position: int) -> Any:  # noqa: ANN401 - as above
     """Return an item, counted from 1, or from the end below 0; null where there is none."""
-    if place == 0:
+    if position == 0:
         raise Undefined("elements are counted from 1")
-    if abs(place) > len(items):
+    if abs(position) > len(items):
         return None
-    return items[place - 1 if place > 0 else place]
+    return items[position - 1 if position > 0 else position]
 
 
 def contains(items: list[Any], wanted: object) -> bool | None:
@@ -43,8 +45,8 @@ def contains(items: list[Any], wanted: object) -> bool | None:
     return None if None in items else False
 
 
-def place_of_item(items: list[Any], wanted: object) -> int:
-    """Return the place of an item, counted from 1; 0 where it is not there."""
+def position_of_item(items: list[Any], wanted: object) -> int:
+    """Return the position of an item, counted from 1; 0 where it is not there."""
     return items.index(wanted) + 1 if wanted in items else 0
 
 
@@ -53,3 +55,30 @@ def joined(items: list[str | None], separator: str, null: str | None = None) -> 
     return joined_texts(
         separator, items if null is None else [null if x is None else x for x in items]
     )
+
+
+def greatest(*values: Any) -> Any:  # noqa: ANN401 - whatever is compared
+    """Return the greatest value, the first of equal ones."""
+    return max((one for one in values if one is not None), default=None)
+
+
+def least(*values: Any) -> Any:  # noqa: ANN401 - as above
+    """Return the least value, the first of equal ones."""
+    return min((one for one in values if one is not None), default=None)
+
+
+def greatest_double(*values: float | None) -> float | None:
+    """Return the greatest double; NaN is greater than any."""
+    return max((one for one in values if one is not None), default=None, key=_ORDER)
+
+
+def least_double(*values: float | None) -> float | None:
+    """Return the least double."""
+    return min((one for one in values if one is not None), default=None, key=_ORDER)
+
+
+def _compared(left: float, right: float) -> int:
+    return -1 if double_less(left, right) else int(double_less(right, left))
+
+
+_ORDER: Final = cmp_to_key(_compared)

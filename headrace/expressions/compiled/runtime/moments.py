@@ -6,28 +6,35 @@ import datetime as dt
 import re
 from typing import Final
 
-from headrace.expressions.lane.run_numbers import SPACES
-from headrace.expressions.lane.undefined import Undefined, overflow
+from headrace.expressions.compiled.runtime.errors import Undefined, overflow
+from headrace.expressions.compiled.runtime.numbers import SPACES
+from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_DAY, LAST_DAY, MICROSECOND
 
-DAY_US: Final = 86_400_000_000
-_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
-_FIRST: Final = 1 - _EPOCH
-_LAST: Final = dt.date.max.toordinal() - _EPOCH
 _ERA_DAYS: Final = 146_097
-_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_LONG_DAYS: Final = ("DAY", "SDAY", "NESDAY", "RSDAY", "DAY", "URDAY", "DAY")
+# SU, SUN, SUNDAY and the like.
+_NUMBERS: Final = {
+    name: number
+    for number, (day, rest) in enumerate(zip(_DAYS, _LONG_DAYS, strict=True))
+    for name in (day.upper()[:2], day.upper(), day.upper() + rest)
+}
+# The years that Java knows.
+_LARGEST_YEAR: Final = 999_999_999
 _MOMENT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?(?:Z|\+00:00)?)?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:[T ](?!24)[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|\+00:00)?)?"
 )
 
 
 def civil(days: int) -> tuple[int, int, int]:
     """Return year, month and day of a date."""
-    if _FIRST <= days <= _LAST:
-        date = dt.date.fromordinal(days + _EPOCH)
+    if FIRST_DAY <= days <= LAST_DAY:
+        date = dt.date.fromordinal(days + EPOCH_ORDINAL)
         return date.year, date.month, date.day
     # Every 400 years are alike: the day is looked up where Python has a calendar.
-    eras, within = divmod(days - _FIRST, _ERA_DAYS)
+    eras, within = divmod(days - FIRST_DAY, _ERA_DAYS)
     date = dt.date.fromordinal(within + 1)
     return date.year + 400 * eras, date.month, date.day
 
@@ -35,7 +42,7 @@ def civil(days: int) -> tuple[int, int, int]:
 def days_of(year: int, month: int, day: int) -> int:
     """Return the date of year, month and day, for any year."""
     eras, within = divmod(year - 1, 400)
-    return dt.date(within + 1, month, day).toordinal() - _EPOCH + eras * _ERA_DAYS
+    return dt.date(within + 1, month, day).toordinal() - EPOCH_ORDINAL + eras * _ERA_DAYS
 
 
 def start_of_day(days: int) -> int:
@@ -46,28 +53,14 @@ def start_of_day(days: int) -> int:
     return micros
 
 
-def date_of_text(text: str) -> int | None:
-    """Return the days of `2024-01-31`, None for any other text."""
-    found = _DATE.fullmatch(text)
-    if found is None:
-        return None
-    try:
-        return days_of(int(found[1]), int(found[2]), int(found[3]))
-    except ValueError:
-        return None
-
-
 def micros_of_text(text: str) -> int | None:
     """Return the microseconds of `2024-01-31 23:59:59.999`, in UTC; None for any other text."""
-    found = _MOMENT.fullmatch(text)
-    days = None if found is None else date_of_text(found[1])
-    if found is None or days is None:
+    if _MOMENT.fullmatch(text) is None:
         return None
-    hour, minute, second = (int(part or 0) for part in found.group(2, 3, 4))
-    if hour > 23 or minute > 59 or second > 59:
+    try:
+        return (dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC) - EPOCH) // MICROSECOND
+    except ValueError:
         return None
-    micros = int((found[5] or "0").ljust(6, "0"))
-    return days * DAY_US + ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros
 
 
 _ANY_DATE = re.compile(
@@ -87,26 +80,6 @@ def days_of_text(text: str) -> int:
     if not -(2**31) <= days < 2**31:
         overflow("date")
     return days
-
-
-def year(days: int) -> int:
-    """Return the year of a date."""
-    return civil(days)[0]
-
-
-def month(days: int) -> int:
-    """Return the month of a date, 1 to 12."""
-    return civil(days)[1]
-
-
-def day(days: int) -> int:
-    """Return the day of the month."""
-    return civil(days)[2]
-
-
-def quarter(days: int) -> int:
-    """Return the quarter of the year, 1 to 4."""
-    return (civil(days)[1] + 2) // 3
 
 
 def day_of_year(days: int) -> int:
@@ -177,11 +150,6 @@ def micros_clamped(seconds: int) -> int:
     return max(-(2**63), min(seconds * 1_000_000, 2**63 - 1))
 
 
-def timestamp_of_millis(millis: int) -> int:
-    """Return milliseconds as a timestamp."""
-    return micros_exactly(millis, 1000)
-
-
 def week_start(days: int) -> int:
     """Return the Monday of a date's week."""
     return days - (days + 3) % 7
@@ -201,3 +169,76 @@ def whole_units(micros: int, unit_us: int) -> int:
         overflow("bigint")
     whole = abs(micros) // unit_us
     return whole if micros >= 0 else -whole
+
+
+def _in_range(days: int) -> int:
+    if not -(2**31) <= days < 2**31:
+        overflow("date")
+    return days
+
+
+def date_of(year: int, month: int, day: int) -> int:
+    """Return the date of year, month and day."""
+    if abs(year) > _LARGEST_YEAR or not (1 <= month <= 12 and 1 <= day <= 31):
+        raise Undefined("there is no such date")
+    try:
+        return _in_range(days_of(year, month, day))
+    except ValueError:
+        raise Undefined("there is no such date") from None
+
+
+def months_later(days: int, months: int) -> int:
+    """Return the same day of another month, its last one where it is shorter."""
+    year, month, day = civil(days)
+    years, number = divmod(year * 12 + month - 1 + months, 12)
+    first = days_of(years, number + 1, 1)
+    return _in_range(min(first + day - 1, month_end(first)))
+
+
+def moment_months_later(micros: int, months: int) -> int:
+    """Return the same time of day in another month."""
+    days, within = divmod(micros, DAY_US)
+    return start_of_day(months_later(days, months)) + within
+
+
+def months_from(start: int, end: int) -> int:
+    """Return how many whole months lie between two timestamps, below 0 where they go back."""
+    (day, within), (last, rest) = divmod(start, DAY_US), divmod(end, DAY_US)
+    # As Java counts: a last day that is not full does not count, and may be in another month.
+    if last > day and rest < within:
+        last -= 1
+    elif last < day and rest > within:
+        last += 1
+    one, other = civil(day), civil(last)
+    days = ((other[0] - one[0]) * 12 + other[1] - one[1]) * 32 + other[2] - one[2]
+    return days // 32 if days >= 0 else -(-days // 32)
+
+
+def month_end(days: int) -> int:
+    """Return the last day of a date's month."""
+    return month_start(month_start(days) + 31) - 1
+
+
+def next_day(days: int, name: str) -> int:
+    """Return the first day of that name behind a date."""
+    number = _NUMBERS.get(name.upper())
+    if number is None:
+        raise Undefined("there is no such day of the week")
+    return _in_range(days + 1 + (number - 4 - days) % 7)
+
+
+def week(days: int) -> int:
+    """Return the number of the week: the first one of a year has its first Thursday."""
+    thursday = days - (days + 3) % 7 + 3
+    return (thursday - days_of(civil(thursday)[0], 1, 1)) // 7 + 1
+
+
+def day_name(days: int) -> str:
+    """Return the short name of the day of the week."""
+    return _DAYS[(days + 3) % 7]
+
+
+def month_name(days: int) -> str:
+    """Return the short name of the month."""
+    number = civil(days)[1]
+    return _MONTHS[3 * number - 3 : 3 * number]

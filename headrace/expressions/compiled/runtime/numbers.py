@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.lane.undefined import Undefined
+from headrace.expressions.compiled.runtime.errors import Undefined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,19 +77,10 @@ def whole_modulus(left: int, right: int, lowest: int) -> int:
 
 def whole_of_double(value: float, lowest: int, largest: int, name: str) -> int:
     """Cast a double to an int or a long, cutting what is behind the point."""
-    if not (
-        math.isfinite(value) and _floor(value) <= float(largest) and _ceil(value) >= float(lowest)
-    ):
+    fits = math.isfinite(value) and math.floor(value) <= float(largest)
+    if not (fits and math.ceil(value) >= lowest):
         raise Undefined(f"{value!r} does not fit the type {name}")
     return min(int(value), largest)
-
-
-def _floor(value: float) -> float:
-    return float(math.floor(value))
-
-
-def _ceil(value: float) -> float:
-    return float(math.ceil(value))
 
 
 def whole_in(value: int, lowest: int, largest: int, name: str) -> int:
@@ -120,21 +111,27 @@ def _narrowed(value: float, rounded: Callable[[float], int]) -> int:
     return whole
 
 
-def sign_of(value: float) -> float:
+def signum(value: float) -> float:
     """Return Java's signum: zeros and NaN as they are."""
     if value > 0:
         return 1.0
     return -1.0 if value < 0 else value
 
 
-def rounded_whole(value: int, digits: int, lowest: int, largest: int) -> int:
+def rounded(value: int, digits: int) -> int:
     """Round a whole number to a power of ten, half away from zero."""
     unit: int = 10**digits
     result = (abs(value) + unit // 2) // unit * unit
-    result = -result if value < 0 else result
-    if not lowest <= result <= largest:
-        raise Undefined("the result does not fit its type")
-    return result
+    return -result if value < 0 else result
+
+
+def rounded_to_even(value: int, digits: int) -> int:
+    """Round a whole number to a power of ten, and to the even one of two."""
+    unit: int = 10**digits
+    result = (value + unit // 2) // unit
+    if value % unit * 2 == unit and result % 2:
+        result -= 1
+    return result * unit
 
 
 def whole_of_text(text: str, lowest: int, largest: int, name: str) -> int:
@@ -153,7 +150,7 @@ def whole_of_text(text: str, lowest: int, largest: int, name: str) -> int:
 
 
 _JAVA_SPACES: Final = "".join(map(chr, range(33)))
-# What UTF8String.trimAll takes off: white space and the control signs of ASCII.
+# What UTF8String.trimAll takes off: white space and the control characters of ASCII.
 SPACES: Final = "".join(chr(code) for code in (*range(33), 127))
 
 
@@ -192,11 +189,6 @@ def boolean_of_text(text: str) -> bool:
     raise Undefined("the text is no boolean")
 
 
-def boolean_text(value: bool) -> str:
-    """Return true or false as text."""
-    return "true" if value else "false"
-
-
 def square_root(value: float) -> float:
     """Return the square root, NaN below 0."""
     return math.sqrt(value) if value >= 0 else math.nan
@@ -229,17 +221,6 @@ def bucket(value: float, low: float, high: float, count: int) -> int | None:
     if behind >= 0:
         return count + 1
     return _narrowed(float(count) * ahead / abs(high - low), math.trunc) + 1
-
-
-def rounded_to_even(value: int, digits: int, lowest: int, largest: int) -> int:
-    """Round a whole number to a power of ten, and to the even one of two."""
-    unit: int = 10**digits
-    result = (value + unit // 2) // unit
-    if value % unit * 2 == unit and result % 2:
-        result -= 1
-    if not lowest <= result * unit <= largest:
-        raise Undefined("the result does not fit its type")
-    return result * unit
 
 
 def shifted_left(value: int, bits: int, width: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.expressions.lane.run_texts import LONGEST_RESULT, bounded
+from headrace.expressions.compiled.runtime.texts import LONGEST_RESULT, bounded
 
 if TYPE_CHECKING:
     import re
@@ -24,13 +24,13 @@ def extracted(regex: re.Pattern[str], text: str, group: int) -> str:
     return "" if found is None else found[group] or ""
 
 
-def first_found(regex: re.Pattern[str], text: str) -> str | None:
+def first_found(text: str, regex: re.Pattern[str]) -> str | None:
     """Return regexp_substr()."""
     found = regex.search(text)
     return None if found is None else found[0]
 
 
-def place_found(regex: re.Pattern[str], text: str) -> int:
+def position_found(text: str, regex: re.Pattern[str]) -> int:
     """Return regexp_instr(), which counts in UTF-16."""
     found = regex.search(text)
     return 0 if found is None else len(text[: found.start()].encode("utf-16-le")) // 2 + 1

@@ -1,13 +1,10 @@
-"""Texts at run time: places are counted in characters, and from 1."""
+"""Texts at run time: positions are counted in characters, and from 1."""
 
 from __future__ import annotations
 
-import base64 as _base64
-import hashlib
-import zlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, AnyStr, Final
 
-from headrace.expressions.lane.undefined import Undefined
+from headrace.expressions.compiled.runtime.errors import Undefined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,18 +22,11 @@ def bounded(length: int) -> int:
     return length
 
 
-def part(text: str, place: int, length: int) -> str:
-    """Return substring(): a place below 0 counts from the end, and may lie before the text."""
-    start = place - 1 if place > 0 else len(text) + place if place < 0 else 0
+def part(text: AnyStr, position: int, length: int) -> AnyStr:
+    """Return substring(): a position below 0 counts from the end, and may lie before the text."""
+    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
     end = start + length
-    return text[max(start, 0) : end] if end > 0 else ""
-
-
-def bytes_part(value: bytes, place: int, length: int) -> bytes:
-    """Return substring() of bytes."""
-    start = place - 1 if place > 0 else len(value) + place if place < 0 else 0
-    end = start + length
-    return value[max(start, 0) : end] if end > 0 else b""
+    return text[max(start, 0) : end] if end > 0 else text[:0]
 
 
 def last(text: str, length: int) -> str:
@@ -58,8 +48,8 @@ def replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def place_of(part_: str, text: str, start: int) -> int:
-    """Return locate(): the place of a part from a place on, 0 where it is not there."""
+def position_of(part_: str, text: str, start: int) -> int:
+    """Return locate(): the position of a part from a position on, 0 where it is not there."""
     if start < 1:
         return 0
     return text.find(part_, start - 1) + 1 if part_ else 1
@@ -89,39 +79,39 @@ def repeated(text: str, times: int) -> str:
     return text * times
 
 
-def split_part(text: str, separator: str, place: int) -> str:
-    """Return one part of a text that is cut at a separator; a place below 0 counts from the end."""
-    if place in {0, _LOWEST_INT}:
+def split_part(text: str, separator: str, position: int) -> str:
+    """Return one part of a text that is cut at a separator; a position below 0 counts from the end."""
+    if position in {0, _LOWEST_INT}:
         raise Undefined("split_part() counts from 1")
     parts = text.split(separator) if separator else [text]
-    if abs(place) > len(parts):
+    if abs(position) > len(parts):
         return ""
-    return parts[place - 1 if place > 0 else place]
+    return parts[position - 1 if position > 0 else position]
 
 
-def before_sign(text: str, sign: str, count: int) -> str:
-    """Return substring_index(): what is before the nth sign, or behind it from the end."""
+def before_delimiter(text: str, delimiter: str, count: int) -> str:
+    """Return substring_index(): what is before the nth delimiter, or behind it from the end."""
     if count == _LOWEST_INT:
         raise Undefined("substring_index() counts from -2147483647")
-    if not sign or count == 0:
+    if not delimiter or count == 0:
         return ""
     if count < 0:
-        return before_sign(text[::-1], sign[::-1], -count)[::-1]
+        return before_delimiter(text[::-1], delimiter[::-1], -count)[::-1]
     at, find = -1, text.find
     for _ in range(count):
-        # Spark moves by one character, and signs may overlap.
-        at = find(sign, at + 1)
+        # Spark moves by one character, and delimiters may overlap.
+        at = find(delimiter, at + 1)
         if at < 0:
             return text
     return text[:at]
 
 
 def translated(text: str, old: str, new: str) -> str:
-    """Return translate(): each sign by the one at its place, or by none; the first place counts."""
-    signs: dict[int, str] = {}
-    for place, sign in enumerate(old):
-        signs.setdefault(ord(sign), new[place : place + 1])
-    return text.translate(signs)
+    """Return translate(): each character by the one at its position, or by none; the first position counts."""
+    characters: dict[int, str] = {}
+    for position, character in enumerate(old):
+        characters.setdefault(ord(character), new[position : position + 1])
+    return text.translate(characters)
 
 
 def joined(separator: str, parts: Iterable[str | None]) -> str:
@@ -131,29 +121,33 @@ def joined(separator: str, parts: Iterable[str | None]) -> str:
     return separator.join(there)
 
 
-def stripped(text: str, signs: str) -> str:
-    """Return trim() of any of these signs."""
-    return trimmed_left(trimmed_right(text, signs), signs)
+def stripped(text: str, characters: str) -> str:
+    """Return trim() of any of these characters."""
+    return trimmed_left(trimmed_right(text, characters), characters)
 
 
-def trimmed_left(text: str, signs: str) -> str:
+def trimmed_left(text: str, characters: str) -> str:
     """Return ltrim()."""
-    if len(signs) <= _FEW:
-        return text.lstrip(signs)
-    known = set(signs)
-    return text[next((at for at, sign in enumerate(text) if sign not in known), len(text)) :]
+    if len(characters) <= _FEW:
+        return text.lstrip(characters)
+    known = set(characters)
+    return text[
+        next((at for at, character in enumerate(text) if character not in known), len(text)) :
+    ]
 
 
-def trimmed_right(text: str, signs: str) -> str:
+def trimmed_right(text: str, characters: str) -> str:
     """Return rtrim()."""
-    if len(signs) <= _FEW:
-        return text.rstrip(signs)
-    known = set(signs)
-    kept = next((at for at, sign in enumerate(reversed(text)) if sign not in known), len(text))
-    return text[: len(text) - kept]
+    if len(characters) <= _FEW:
+        return text.rstrip(characters)
+    known = set(characters)
+    length = next(
+        (at for at, character in enumerate(reversed(text)) if character not in known), len(text)
+    )
+    return text[: len(text) - length]
 
 
-# Python looks through all of the signs for each character.
+# Python looks through all of the characters for each character.
 _FEW: Final = 64
 
 
@@ -168,54 +162,9 @@ def code_of(text: str) -> int:
     return ord(text[0]) if text else 0
 
 
-def sign_of_code(code: int) -> str:
+def character_of(code: int) -> str:
     """Return chr(): the character of the code's lowest eight bits."""
     return "" if code < 0 else chr(code & 0xFF)
-
-
-def base64(value: bytes) -> str:
-    """Return Base64 without line breaks."""
-    return _base64.b64encode(value).decode()
-
-
-def hex_of_whole(value: int) -> str:
-    """Return the hexadecimal digits of a long in two's complement."""
-    return f"{value & 0xFFFF_FFFF_FFFF_FFFF:X}"
-
-
-def md5(value: bytes) -> str:
-    """Return the MD5 sum in hexadecimal digits."""
-    return hashlib.md5(value, usedforsecurity=False).hexdigest()
-
-
-def sha1(value: bytes) -> str:
-    """Return the SHA-1 sum in hexadecimal digits."""
-    return hashlib.sha1(value, usedforsecurity=False).hexdigest()
-
-
-def sha224(value: bytes) -> str:
-    """Return the SHA-224 sum in hexadecimal digits."""
-    return hashlib.sha224(value).hexdigest()
-
-
-def sha256(value: bytes) -> str:
-    """Return the SHA-256 sum in hexadecimal digits."""
-    return hashlib.sha256(value).hexdigest()
-
-
-def sha384(value: bytes) -> str:
-    """Return the SHA-384 sum in hexadecimal digits."""
-    return hashlib.sha384(value).hexdigest()
-
-
-def sha512(value: bytes) -> str:
-    """Return the SHA-512 sum in hexadecimal digits."""
-    return hashlib.sha512(value).hexdigest()
-
-
-def crc32(value: bytes) -> int:
-    """Return the CRC-32 sum."""
-    return zlib.crc32(value)
 
 
 def spaces(count: int) -> str:
@@ -223,18 +172,22 @@ def spaces(count: int) -> str:
     return " " * bounded(count)
 
 
-def overlaid(text: str, new: str, place: int, length: int) -> str:
+def overlaid(text: str, new: str, position: int, length: int) -> str:
     """Return overlay(): a part of the text replaced; below 0 the part is as long as the new one."""
     size = length if length >= 0 else len(new)
-    return part(text, 1, _as_int(place - 1)) + new + part(text, _as_int(place + size), _LARGEST_INT)
+    return (
+        part(text, 1, _as_int(position - 1))
+        + new
+        + part(text, _as_int(position + size), _LARGEST_INT)
+    )
 
 
 def _as_int(number: int) -> int:
     return (number + 2**31) % 2**32 - 2**31
 
 
-def place_in_set(wanted: str, listed: str) -> int:
-    """Return find_in_set(): the place in a list with commas, 0 where it is not there."""
+def position_in_set(wanted: str, listed: str) -> int:
+    """Return find_in_set(): the position in a list with commas, 0 where it is not there."""
     if "," in wanted:
         return 0
     before, found, _ = f",{listed},".partition(f",{wanted},")
@@ -247,8 +200,8 @@ def quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-def chosen(place: int, texts: Sequence[str | None]) -> str | None:
-    """Return elt(): the text at a place."""
-    if not 1 <= place <= len(texts):
-        raise Undefined(f"there is no text {place}, only {len(texts)}")
-    return texts[place - 1]
+def chosen(position: int, texts: Sequence[str | None]) -> str | None:
+    """Return elt(): the text at a position."""
+    if not 1 <= position <= len(texts):
+        raise Undefined(f"there is no text {position}, only {len(texts)}")
+    return texts[position - 1]

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 
 def build(sources: Mapping[str, DataFrame]) -> DataFrame:
-    """Return a row per session; the runner has set the watermark."""
+    """Return one row per session. The runner has already set the watermark."""
     session = F.session_window("event_ts", "30 minutes")
     counted = sources["starts"].groupBy(session, "user_id").agg(
         F.count("*").alias("starts"), F.first("title_id").alias("first_title")

@@ -1,4 +1,4 @@
-"""What the applications make of recorded records: in seconds, without Kafka or a table."""
+"""The applications over recorded records. The tests take seconds and need no Kafka or table."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ def test_starts_are_counted_by_country(spark: SparkSession) -> None:
     assert counted == Counter(start["country"] for start in STARTS)
 
 
-def test_what_starts_after_midnight_is_of_the_night(spark: SparkSession) -> None:
+def test_starts_are_counted_by_daypart(spark: SparkSession) -> None:
     rows = run_app(spark, ROOT / "apps" / "starts_by_daypart.yaml", {"starts": RECORDS})
     assert {row["daypart"] for row in rows} <= {"night", "prime time"}
     assert sum(row["starts"] for row in rows) == len(STARTS)

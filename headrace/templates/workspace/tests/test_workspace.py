@@ -1,4 +1,4 @@
-"""What this workspace promises: run it with `pytest`."""
+"""Tests of the files of this workspace. Run them with `pytest`."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ def test_every_file_is_valid() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_sample_records_are_what_the_schema_says() -> None:
+def test_sample_records_fit_the_schema() -> None:
     schema = json.loads((ROOT / "schemas" / "playback.avsc").read_text())
     required = {field["name"] for field in schema["fields"] if "default" not in field}
     lines = (ROOT / "records" / "playback.jsonl").read_text().splitlines()

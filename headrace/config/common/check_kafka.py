@@ -1,0 +1,115 @@
+"""What must hold between the keys of a Kafka source, its schema and its sinks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.config.common.check_registry import check_registry_address
+from headrace.contract import RAW_SCHEMA
+from headrace.expressions.columns import Columns
+from headrace.problems import did_you_mean
+from headrace.schema.avro import SchemaRefused, load_avro
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.config.common.section import Section
+    from headrace.schema.model import Record
+
+
+def check_source(source: Section) -> tuple[Record | None, Columns]:
+    """Check a Kafka source; return its schema, and the columns that expressions may name."""
+    source.check_cluster("cluster")
+    form = source.text("format")
+    schema = source.at("schema")
+    has_schema = "schema" in source.mapping()
+    if form == "raw":
+        if has_schema:
+            message = "format raw has no schema: its columns are the bytes key and value"
+            schema.report(message, "remove it, or use format json", key=True)
+        return None, Columns(RAW_SCHEMA)
+    if form in {"json", "avro"} and not has_schema:
+        message = f'missing key "schema": format {form} needs one'
+        source.report(message, "add schema: an Avro schema file", key=True)
+    check_registry_address(schema.at("registry"))
+    record = load_schema(schema)
+    return record, Columns(record)
+
+
+def check_registry(source: Section) -> None:
+    """Check that a source of format avro says once where its schemas are, and no other does."""
+    form, keys, registry = source.text("format"), source.mapping(), source.at("registry")
+    is_registered = bool(source.mapping("schema"))
+    check_registry_address(registry)
+    if form in {"json", "raw"} and "registry" in keys:
+        message = f"a registry next to the schema is for format avro, but this is {form}"
+        registry.report(message, "remove it", key=True)
+    elif is_registered and "registry" in keys:
+        message = "the schema already names its registry"
+        registry.report(message, "remove one of the two", key=True)
+    elif form == "avro" and "schema" in keys and not is_registered and "registry" not in keys:
+        message = 'missing key "registry": format avro looks up the writers\' schemas there'
+        source.report(message, 'add registry: {url: "http://…"}', key=True)
+
+
+def load_schema(schema: Section) -> Record | None:
+    """Return the schema that a value names; what is wrong with it is reported at that value."""
+    path = schema.find_file()
+    if path is None:
+        return None
+    try:
+        return load_avro(path)
+    except SchemaRefused as refused:
+        reasons = refused.problems
+    except RecursionError:
+        reasons = ("it is nested too deep",)
+    for reason in reasons:
+        schema.report(f"schema {schema.shown()} cannot be used: {reason}")
+    return None
+
+
+def topic_of(section: Section) -> tuple[str, str] | None:
+    """Return cluster and topic, None where one is not there."""
+    cluster, topic = section.text("cluster"), section.text("topic")
+    return (cluster, topic) if cluster and topic else None
+
+
+def source_topics(file: Section) -> Iterator[tuple[tuple[str, str], str]]:
+    """Give cluster and topic of the source, then of each deployment that changes one of them."""
+    base = topic_of(file.at("source"))
+    if base is None:
+        return
+    yield base, ""
+    for override in file.entries("overrides"):
+        cluster, topic = override.text("source", "cluster"), override.text("source", "topic")
+        if cluster or topic:
+            yield (cluster or base[0], topic or base[1]), f" in deployment {override.name}"
+
+
+def check_overrides(file: Section) -> None:
+    """Check the clusters that deployments name."""
+    for override in file.entries("overrides"):
+        override.check_cluster("source", "cluster")
+
+
+def check_sink(sink: Section, names: Sequence[str] | None) -> None:
+    """Check a Kafka sink; `names` are the columns that reach it, None where they are not known."""
+    sink.check_cluster("cluster")
+    if names is None:
+        return
+    check_named(sink.at("key"), "key", names)
+    if sink.text("format") == "raw" and not _has(names, "value"):
+        message = "format raw writes the column value, which the output does not have"
+        sink.at("format").report(message, 'project an expression "… AS value"')
+
+
+def check_named(column: Section, what: str, names: Sequence[str]) -> None:
+    """Check that a value names one of the columns that reach a sink."""
+    name = column.text()
+    if name and not _has(names, name):
+        message = f"the {what} {column.shown()} is not among the output's columns"
+        column.report(message, "" if column.is_secret() else did_you_mean(name, names))
+
+
+def _has(names: Sequence[str], name: str) -> bool:
+    return name.casefold() in {one.casefold() for one in names}

@@ -1,0 +1,5 @@
+"""Reads files of `kind: stream`.
+
+Writes a stream as one deployment runs it.
+Promises that what it accepts can start.
+"""

@@ -1,0 +1,5 @@
+"""Reads `headrace.yaml`.
+
+Writes the clusters, catalogs and registries that all files name.
+Promises that a name that is used is there.
+"""
