@@ -57,7 +57,7 @@ class Turns:
             return None
         if batch is None and self.once and self.job.is_done:
             self.ended = True
-        interval = self.job.interval
+        interval = None if self.once else self.job.interval
         wait_s = LOOK_EVERY_S if interval is None else interval.total_seconds()
         # What a batch leaves over is not waited for.
         self._due_at_s = began_s + (0 if batch is not None and batch.lag else wait_s)

@@ -118,3 +118,9 @@ def test_an_interval_is_kept_but_for_what_a_batch_leaves_over() -> None:
     assert turns.take() == ONE
     assert turns.due_in_s > 0
     assert turns.take() is None
+
+
+def test_a_job_that_ends_by_itself_waits_for_no_interval() -> None:
+    turns = Turns(Steps([ONE], interval=timedelta(hours=1)), once=True)
+    assert turns.take() == ONE
+    assert turns.due_in_s < 1
