@@ -47,6 +47,7 @@ AWAY = Transient("the catalog is away", "start it when it is back")
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.line.turns.pause_s", lambda _failures, _first: 0.0)
+    monkeypatch.setattr("headrace.line.turns.LOOK_EVERY_S", 0.0)
 
 
 def test_a_job_begins_once_and_goes_on_until_it_fails() -> None:
