@@ -11,7 +11,7 @@ from benchmarks.measure import Command
 from benchmarks.mirror_maker import mirror_maker
 from benchmarks.model import Benchmark, Competitor, Run
 from benchmarks.peer import checkpoint_work_s, peer_command, said, said_work_s, spark_settings
-from router.run.query import MOST_PER_BATCH
+from router.run.job import MOST_PER_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

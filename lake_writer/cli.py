@@ -58,8 +58,9 @@ def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) 
     workspace, table = _loaded(path, workspace_dir)
     with Drain() as drain:
         writer = LakeWriter(workspace, table)
-        writer.prepare()
-        with session(workspace, f"lake-writer-{table.config.name}", lasting=not once) as spark:
+        conf = writer.prepare()
+        name = f"lake-writer-{table.config.name}"
+        with session(workspace, name, conf, lasting=not once) as spark:
             landed = writer.run(spark, drain, once=once)
     name = table.config.table.identifier
     if as_json:

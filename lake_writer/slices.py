@@ -25,11 +25,11 @@ def tasks_for(records: int, record_bytes: float, cores: int) -> int:
     return max(1, min(cores, int(records * record_bytes) // TASK_BYTES + 1))
 
 
-def commits_for(records: int, record_bytes: float, most_bytes: int | None) -> int:
-    """Return into how many commits a batch goes, none of them smaller than the others."""
-    if most_bytes is None:
-        return 1
-    return max(1, min(records, math.ceil(records * record_bytes / most_bytes)))
+def part_of(ranges: Mapping[int, range], record_bytes: float, most_bytes: int) -> dict[int, range]:
+    """Return what of a batch goes into its next commit, none of which is smaller than the others."""
+    records = sum(map(len, ranges.values()))
+    commits = max(1, min(records, math.ceil(records * record_bytes / most_bytes)))
+    return next(iter(slices(ranges, commits)), {})
 
 
 def slices(ranges: Mapping[int, range], number: int) -> list[dict[int, range]]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.iceberg.table_files import TableFiles
-from headrace.jvm.tasks import run_tasks
 from headrace.kafka.bulk import Producers
 from headrace.kafka.quarantine import BadRecords
 from headrace.kafka.ranges import Readers
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.manifest import DataFile
-    from pyspark.sql import SparkSession
 
     from headrace.iceberg.table_files import TableLocation
     from lake_writer.plan import LandingPlan
@@ -41,6 +39,10 @@ class LandingWork:
     location: TableLocation
     ranges: Mapping[int, range]
 
+    def do(self) -> Written:
+        """Do it; the files are complete and the bad records kept when this returns."""
+        return work(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -52,11 +54,6 @@ class Written:
     quarantined: int = 0
     dropped: int = 0
     problem: HeadraceError | None = None
-
-
-def write_files(spark: SparkSession, works: Sequence[LandingWork]) -> list[Written]:
-    """Let each piece of work be a Spark task."""
-    return run_tasks(spark, work, works)
 
 
 def work(task: LandingWork) -> Written:

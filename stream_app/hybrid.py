@@ -9,12 +9,12 @@ from backfill.run.planning import sources_of
 from backfill.run.request import state_of
 from backfill.run.watermarks import log_widening, watermarks_of
 from headrace.application.live import live_options
-from headrace.application.positions import to_json
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app.check_sources import differences
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
 from headrace.contract import own_columns
 from headrace.errors import Terminal, UsageError
+from headrace.kafka.positions import to_json
 from headrace.schema.avro import stored_avro
 from headrace.schema.iceberg import from_iceberg
 from stream_app import hybrid_source

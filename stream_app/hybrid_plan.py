@@ -11,12 +11,12 @@ from backfill.run import tags
 from backfill.run.planning import plan_to_run, sources_of
 from backfill.run.request import ReplayRequest, state_of
 from headrace import state_files
-from headrace.application.positions import epochs_from_json, from_json, to_json
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.history import main_line
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.leaders import NO_EPOCH, Reached
+from headrace.kafka.positions import epochs_from_json, from_json, to_json
 from headrace.landing.commit_state import SUMMARY, SnapshotState, current_state, state_property
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from backfill.plan.plan import Order, Plan
     from backfill.plan.widening import Watermark
-    from headrace.application.positions import Epochs, Positions
     from headrace.config.app.file import IcebergSource, KafkaTopics
     from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.positions import Epochs, Positions
     from headrace.landing.commit_state import CommitState
 
 ALL_OF_IT = ("0001-01-01", "9999-12-31")

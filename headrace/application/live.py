@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from headrace.application.live_source import NAME, LiveSource, topics_of
-from headrace.application.positions import to_json
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.positions import to_json
 from headrace.landing.topic_values import values_of
 from headrace.schema.avro import to_avro
 

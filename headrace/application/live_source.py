@@ -18,7 +18,14 @@ from pyspark.sql.types import StructType
 
 from headrace.application.ahead_of_time import Ahead
 from headrace.application.live_task import live_plan, read
-from headrace.application.positions import (
+from headrace.config.app.file import KafkaTopics
+from headrace.config.load import load_app, load_workspace
+from headrace.contract import with_metadata
+from headrace.errors import Terminal, Transient
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.groups import ShownOffsets
+from headrace.kafka.leaders import NO_EPOCH, Reached
+from headrace.kafka.positions import (
     capped,
     epochs_from_json,
     forward,
@@ -28,13 +35,6 @@ from headrace.application.positions import (
     to_json,
     within,
 )
-from headrace.config.app.file import KafkaTopics
-from headrace.config.load import load_app, load_workspace
-from headrace.contract import with_metadata
-from headrace.errors import Terminal, Transient
-from headrace.kafka.cluster import KafkaCluster
-from headrace.kafka.groups import ShownOffsets
-from headrace.kafka.leaders import NO_EPOCH, Reached
 from headrace.kafka.source_topic import Reader, SourceTopic, require_not_shorter
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.application.live_task import LivePlan
-    from headrace.application.positions import Epochs, Positions, TopicRange
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Cluster
     from headrace.kafka.leaders import TopicEnds
+    from headrace.kafka.positions import Epochs, Positions, TopicRange
 
 NAME: Final = "headrace_live"
 # The most records of a batch: what a query that was away for a day does is told of in between.

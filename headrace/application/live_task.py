@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.application.ahead_of_time import Ahead
-    from headrace.application.positions import TopicRange
     from headrace.config.app.file import KafkaTopics
     from headrace.config.workspace.workspace import Cluster, Workspace
     from headrace.kafka.bulk import ProducerSettings
     from headrace.kafka.message import Message
+    from headrace.kafka.positions import TopicRange
     from headrace.landing.topic_values import Values
     from headrace.schema.model import Record
 

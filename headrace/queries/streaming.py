@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -15,122 +13,15 @@ from headrace.jvm import failures
 from headrace.jvm.failures import error_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import timedelta
-    from pathlib import Path
+    from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.signals import Drain
 
 CHECK_EVERY_S = 0.2
-COMMIT_LIMIT_S = 30.0
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One query: rows in, each batch handled, its position kept in a checkpoint of its own."""
-
-    name: str
-    rows: DataFrame
-    handle: Callable[[DataFrame, int], None]
-    checkpoint: Path
-    interval: timedelta | None = None
-
-
-class DrainedBatch(Exception):
-    """Ends a query before a batch that nobody wants any more."""
-
-
-class RunningJob:
-    """A started job, whose batches are counted and whose end is explained by its cause."""
-
-    def __init__(self, job: Job, *, once: bool) -> None:
-        self._job = job
-        self._busy = threading.Lock()
-        self._draining = False
-        self._last_batch = -1
-        self._failure: BaseException | None = None
-        writer = (
-            job.rows.writeStream.queryName(job.name)
-            .option("checkpointLocation", str(job.checkpoint))
-            .foreachBatch(self._on_batch)
-        )
-        if once:
-            writer = writer.trigger(availableNow=True)
-        elif job.interval is not None:
-            millis = max(1, round(job.interval.total_seconds() * 1000))
-            writer = writer.trigger(processingTime=f"{millis} milliseconds")
-        self._query: StreamingQuery = writer.start()
-
-    @property
-    def active(self) -> bool:
-        """Whether the query still runs."""
-        try:
-            return self._query.isActive
-        except Exception as problem:
-            if not failures.has_ended(problem):
-                raise
-            raise explained(self._job.name, problem) from None
-
-    @property
-    def name(self) -> str:
-        """The job's name."""
-        return self._job.name
-
-    def begin_no_more(self) -> None:
-        """Let the batch at hand be the last."""
-        if self.active:
-            # One that ended by itself was not drained, and why is raised.
-            self._draining = True
-
-    def drain(self) -> None:
-        """Let the batch at hand end and be committed, then stop."""
-        self.begin_no_more()
-        if not self.active:
-            return
-        with self._busy:
-            commit = self._job.checkpoint / "commits" / str(self._last_batch)
-            deadline = time.monotonic() + COMMIT_LIMIT_S
-            while self._last_batch >= 0 and self.active and not commit.exists():
-                if time.monotonic() > deadline:
-                    break
-                time.sleep(CHECK_EVERY_S)
-        # Not under the lock: Spark waits for a batch, and a batch that is due waits for the lock.
-        self._query.stop()
-
-    def failure(self) -> HeadraceError | None:
-        """Return why the query ended, None where it ended well."""
-        if isinstance(self._failure, DrainedBatch) or (self._draining and self._failure is None):
-            return None
-        if isinstance(self._failure, HeadraceError):
-            return self._failure
-        problem = self._query.exception()
-        if problem is None and self._failure is None:
-            return None
-        return explained(self._job.name, self._failure or problem)
-
-    def _refuse_if_draining(self) -> None:
-        if self._draining:
-            raise DrainedBatch
-
-    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
-        with self._busy:
-            try:
-                self._refuse_if_draining()
-                self._job.handle(batch, batch_id)
-            except BaseException as problem:
-                self._failure = problem
-                raise
-            self._last_batch = batch_id
-
-    @property
-    def progressed(self) -> bool:
-        """Whether it has done a batch."""
-        return self._last_batch >= 0
 
 
 class Watch(Protocol):

@@ -12,16 +12,16 @@ from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.source_topic import SourceTopic
+from headrace.line.line import PROGRESS_KEPT, Line, run_lines
 from headrace.locks import AlreadyRunning, hold
-from headrace.queries.supervision import raise_failures, supervise
 from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.file import LedgerFile
 from router.ledger.state import stream_state
 from router.plan.model import QUARANTINE, ToTable
 from router.plan.planner import Planner
 from router.run.groups import grouped
+from router.run.job import JobSettings, RouterJob
 from router.run.member import Member
-from router.run.query import QuerySettings, RouterQuery
 from router.tasks.compile import compile_outlet
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.line.line import RunWorks
     from headrace.signals import Drain
     from router.ledger.entries import Counts
     from router.plan.model import Outlet, RoutePlan
     from router.run.groups import Group
-    from router.run.query import RunWork
 
 # Tasks at a time: one output's, waiting for its cluster, shall not keep the others' from running.
 MOST_TASKS: Final = 32
@@ -60,7 +60,7 @@ class StreamRouter:
         """
         plan = self._plan = self._planner.plan()
         self._planner.kafka(plan.source.cluster).require_topic(plan.source.topic)
-        conf = dict(self._stream.spark_conf)
+        conf = {**PROGRESS_KEPT, **self._stream.spark_conf}
         master = conf.get("spark.master", self._workspace.spark.master)
         if master == "local[*]":
             conf["spark.master"] = f"local[{self._tasks() * self._queries()}]"
@@ -81,13 +81,9 @@ class StreamRouter:
                 # Who is new has its position before queries are shared out by positions.
                 if member.ledger.header is None:
                     member.begin(source)
-            queries = [self._query(plan, group, members) for group in self._groups(plan, members)]
-            ended = supervise(
-                {query.name: lambda query=query: query.job(spark) for query in queries},  # type: ignore[misc]  # a default binds the loop's value
-                drain,
-                once=once,
-            )
-        raise_failures(ended)
+            groups = self._groups(plan, members)
+            lines = [self._line(plan, group, members, once=once) for group in groups]
+            run_lines(lines, spark, drain)
         return {name: member.counts for name, member in members.items()}
 
     def _planned(self) -> RoutePlan:
@@ -118,23 +114,25 @@ class StreamRouter:
         mine = [name for name in alone if name in members]
         return grouped(direct, mine, self._stream.config.isolation, positions)
 
-    def _query(self, plan: RoutePlan, group: Group, members: Mapping[str, Member]) -> RouterQuery:
-        settings = QuerySettings(
+    def _line(
+        self, plan: RoutePlan, group: Group, members: Mapping[str, Member], *, once: bool
+    ) -> Line:
+        settings = JobSettings(
             self._planner,
             plan,
-            self._workspace.cluster(plan.source.cluster),
             self._source_topic(plan),
             self._tasks(),
             self._stream.config.trigger,
+            once,
         )
-        mine = [members[name] for name in group.members]
+        job = RouterJob(group.name, settings, [members[name] for name in group.members])
         checkpoint = self._state.checkpoint(group.name)
         outlet = next((one for one in plan.outlets if one.name == group.name), None)
         if outlet is None or not is_alone(outlet, plan):
-            return RouterQuery(settings, mine, checkpoint)
-        return RouterQuery(settings, mine, checkpoint, self._run_by_spark(plan, outlet))
+            return Line(group.name, [job], checkpoint, once=once)
+        return Line(group.name, [job], checkpoint, self._run_by_spark(plan, outlet), once=once)
 
-    def _run_by_spark(self, plan: RoutePlan, outlet: Outlet) -> RunWork:
+    def _run_by_spark(self, plan: RoutePlan, outlet: Outlet) -> RunWorks:
         if isinstance(outlet.target, ToTable):
             from router.tasks.table_output import TableOutput  # noqa: PLC0415 - few streams need it
 

@@ -41,6 +41,11 @@ class Member:
         return self.ledger.positions
 
     @property
+    def next_batch(self) -> int:
+        """The number of the batch that comes next in its ledger."""
+        return self.ledger.entries[-1].batch + 1
+
+    @property
     def reader(self) -> Reader:
         """It as a reader of its topic."""
         return Reader(

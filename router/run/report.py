@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from router.plan.model import QUARANTINE
-from router.run.query import shown
+from router.run.job import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

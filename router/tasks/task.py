@@ -47,6 +47,10 @@ class RoutingWork:
     ends: Mapping[int, int]
     starts: Mapping[str, Mapping[int, int]]
 
+    def do(self) -> Done:
+        """Do it; all of it is acknowledged when this returns without a problem."""
+        return work(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -54,6 +58,8 @@ class Done:
 
     counts: Mapping[str, Mapping[int, Counts]] = field(default_factory=dict)
     problem: HeadraceError | None = None
+    records: int = 0
+    bytes: int = 0
 
 
 def work(task: RoutingWork) -> Done:
@@ -64,7 +70,7 @@ def work(task: RoutingWork) -> Done:
     try:
         run = _Run(task)
         run.run()
-        return Done(run.counts)
+        return Done(run.counts, records=run.records, bytes=run.bytes)
     except HeadraceError as problem:
         _give_up(run)
         return Done(problem=problem)
@@ -86,12 +92,16 @@ class _Run(Sending):
     def __init__(self, task: RoutingWork) -> None:
         super().__init__(task.plan, task.starts)
         self._task = task
+        self.records = 0
+        self.bytes = 0
 
     def run(self) -> None:
         """Route everything and wait until it has arrived."""
         source = self.plan.source
         with readers.reader(source.properties) as reader:
             for number, messages in reader.chunks(source.topic, ranges_of(self._task)):
+                self.records += len(messages)
+                self.bytes += sum(map(len, messages))
                 for names, run in self._by_members(number, messages):
                     self._route(names, number, run)
             self.flush(reader, lambda refused: self._find(refused, reader))

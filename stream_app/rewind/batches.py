@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.application.positions import from_json
 from headrace.errors import Terminal, UsageError
+from headrace.kafka.positions import from_json
 from headrace.queries.checkpoint import VERSION
 from headrace.times import format_time_us, parse_time_us
 from stream_app.follow.position import FollowPosition
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from headrace.application.positions import Positions
+    from headrace.kafka.positions import Positions
 
 _US_PER_MS: Final = 1000
 PARTITIONS_SHOWN: Final = 6

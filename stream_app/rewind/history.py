@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill.plan.plan import Plan
-    from headrace.application.positions import Positions
     from headrace.config.app.file import KafkaTopics
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.positions import Positions
     from stream_app.rewind.batches import Batch
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from headrace.application.positions import from_json, to_json
+from headrace.kafka.positions import from_json, to_json
 from headrace.locks import hold
 from headrace.times import format_time_us
 from stream_app.follow.tags import holder_of

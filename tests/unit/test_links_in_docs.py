@@ -45,3 +45,18 @@ def test_every_path_is_there(page: Path) -> None:
     named = [path for path in PATH.findall(page.read_text()) if not STANDS_FOR.search(path)]
     assert [path for path in named if not (ROOT / path).exists()] == []
     assert named or page.name != "CONTRIBUTING.md"
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_module_that_a_page_names_is_there(name: str) -> None:
+    text, _, _ = (ROOT / name).read_text().partition("## History of the rooms")
+    named = re.findall(r"`([\w./-]*\w\.py)`", text)
+    tops = ("headrace", "router", "lake_writer", "backfill", "stream_app", "tests", "benchmarks")
+    there = [str(path.relative_to(ROOT)) for top in tops for path in (ROOT / top).rglob("*.py")]
+    missing = [
+        one
+        for one in named
+        if not STANDS_FOR.search(one) and not any(f"/{path}".endswith(f"/{one}") for path in there)
+    ]
+    assert named
+    assert missing == []

@@ -15,21 +15,22 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.landing import commits as protocol
 from headrace.landing.commits import TableCommits
 from headrace.landing.completeness import completeness_property
-from headrace.queries import supervision
-from headrace.queries.streaming import Job
+from headrace.line import turns
+from headrace.line.line import Line
 from headrace.signals import Drain
 from lake_writer import writer as stage
-from lake_writer.task import write_files
-from lake_writer.writer import LakeWriter, Landed
+from lake_writer.writer import LakeWriter, Landed, LandingJob
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyiceberg.table import Table
     from pyspark.sql import SparkSession
+
+    from lake_writer.task import Written
 
 
 # PySpark leaves the sockets that it collects over to the garbage collector.
@@ -63,7 +64,7 @@ def test_a_crash_between_two_steps(
     step: str,
 ) -> None:
     target, attribute = {
-        "files written": (stage, "write_files"),
+        "files written": (TableCommits, "commit"),
         "manifests written": (SqlCatalog, "commit_table"),
         "catalog done": (SqlCatalog, "commit_table"),
         "table committed": (TableCommits, "commit"),
@@ -71,7 +72,7 @@ def test_a_crash_between_two_steps(
     whole = getattr(target, attribute)
 
     def crashing(*arguments: object) -> None:
-        if step != "manifests written":
+        if step not in {"files written", "manifests written"}:
             whole(*arguments)
         raise Crash("injected")
 
@@ -83,7 +84,7 @@ def test_a_crash_between_two_steps(
     with monkeypatch.context() as patched:
         # Nobody is left to look again, or to start it again.
         patched.setattr(protocol, "ATTEMPTS", 1)
-        patched.setattr(supervision, "MOST_TRIES_ONCE", 1)
+        patched.setattr(turns, "MOST_TRIES_ONCE", 1)
         patched.setattr(target, attribute, crashing)
         with pytest.raises(HeadraceError):
             pipelines.land(spark, path)
@@ -153,19 +154,18 @@ def test_another_machine_lands_in_the_middle_of_a_batch(
     path = pipelines.table(name, name)
     pipelines.send(name, map(event, range(30)))
     elsewhere = Pipelines(replace(pipelines.workspace, state_dir=tmp_path))
-    whole = write_files
+    whole = LandingJob.finish
     other = LakeWriter(elsewhere.workspace, load_lake_table(path, elsewhere.workspace))
     other.prepare()
 
-    def overtaken(*arguments: object) -> object:
-        files = whole(*arguments)  # type: ignore[arg-type]  # as it is called
+    def overtaken(job: LandingJob, answers: Sequence[Written]) -> None:
         monkeypatch.undo()
         # The other one's query has a name of its own in this process' one Spark.
-        monkeypatch.setattr(stage, "Job", lambda _name, *more: Job("other", *more))
+        monkeypatch.setattr(stage, "Line", lambda _, *more, once: Line("other", *more, once=once))
         other.run(spark, Drain(), once=True)
-        return files
+        whole(job, answers)
 
-    monkeypatch.setattr(stage, "write_files", overtaken)
+    monkeypatch.setattr(LandingJob, "finish", overtaken)
     with pytest.raises(Terminal, match=rf"stops: {name} on .* committed \(table lake.tv.{name}\)"):
         pipelines.land(spark, path)
     assert places(load()) == in_topic(pipelines, name)

@@ -125,24 +125,6 @@ def test_bounds_are_kept_for_a_table_of_300_columns(
     }
 
 
-def test_a_batch_that_is_repeated_lands_once(
-    spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
-) -> None:
-    path = pipelines.table(name, name, batch={"max_rows": 10})
-    pipelines.send(name, map(event, range(25)))
-    pipelines.land(spark, path)
-    expected = places(load())
-    assert len(expected) == 25
-    # A crash after the table's commit and before Spark's.
-    commits = checkpoint_of(pipelines, name) / "commits"
-    newest = max(int(file.name) for file in commits.glob("[0-9]*"))
-    for file in (f"{newest}", f".{newest}.crc"):
-        (commits / file).unlink(missing_ok=True)
-    pipelines.send(name, map(event, range(25, 30)))
-    assert pipelines.land(spark, path).rows == 5
-    assert len(places(load())) == len(set(places(load()))) == 30
-
-
 def test_without_its_checkpoint_nothing_is_doubled_or_lost(
     spark: SparkSession, pipelines: Pipelines, name: str, load: Callable[[], Table]
 ) -> None:

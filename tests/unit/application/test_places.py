@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.application.positions import (
+from headrace.kafka.positions import (
     Positions,
     TopicRange,
     capped,

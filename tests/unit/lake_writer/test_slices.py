@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_writer.slices import TASK_BYTES, commits_for, slices, tasks_for
+from lake_writer.slices import TASK_BYTES, part_of, slices, tasks_for
 
 ranges = st.dictionaries(
     st.integers(0, 20),
@@ -38,13 +38,7 @@ def test_a_small_batch_is_one_task() -> None:
 def test_commits_are_within_their_bytes_and_no_more_than_needed(
     records: int, record_bytes: float, most: int
 ) -> None:
-    number = commits_for(records, record_bytes, most)
-    assert 1 <= number <= records
-    if number < records:
-        assert records / number * record_bytes <= most * 1.0001
-    if number > 1:
-        assert records / (number - 1) * record_bytes >= most * 0.9999
-
-
-def test_without_a_limit_in_bytes_a_batch_is_one_commit() -> None:
-    assert commits_for(10**9, 10**6, None) == 1
+    rows = len(part_of({0: range(records)}, record_bytes, most)[0])
+    assert rows in {1, records} or rows * record_bytes <= most * 1.0001
+    needed = records * record_bytes / most + 1
+    assert (rows + 1) * needed > records

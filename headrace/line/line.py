@@ -1,0 +1,249 @@
+"""A line at work: Spark asks it for batches, runs their work as tasks, and hands it the answers."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import shutil
+import tempfile
+import threading
+import time
+from multiprocessing.connection import Listener
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+
+import structlog
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+
+from headrace.errors import Terminal
+from headrace.jvm import failures
+from headrace.line.source import NAME, WORKS, LineSource
+from headrace.line.turns import Turns
+from headrace.queries.streaming import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from multiprocessing.connection import Connection
+    from types import TracebackType
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from headrace.line.job import Batch, Job, Work
+    from headrace.signals import Drain
+
+    # Does the work of a batch where that takes more than a task for each piece.
+    RunWorks: TypeAlias = Callable[[SparkSession, Sequence[Any]], Sequence[Any]]
+
+CHECK_EVERY_S: Final = 0.2
+# How long Spark is kept waiting for a batch before it asks again.
+PATIENCE_S: Final = 1.0
+# Spark keeps this many reports of progress of a query; a line goes on for months.
+PROGRESS_KEPT: Final = {"spark.sql.streaming.numRecentProgressUpdates": "100"}
+METRICS: Final = "line"
+log = structlog.get_logger(__name__)
+
+
+class Line:
+    """One query over all its jobs."""
+
+    def __init__(
+        self,
+        name: str,
+        jobs: Sequence[Job],
+        checkpoint: Path,
+        run: RunWorks | None = None,
+        *,
+        once: bool,
+    ) -> None:
+        self.name = name
+        self._checkpoint = checkpoint
+        self.turns = [Turns(job, once) for job in jobs]
+        self._run = run
+        self._folder = Path(tempfile.mkdtemp(prefix="headrace-"))
+        self._listener = Listener(str(self._folder / "line"), family="AF_UNIX")
+        self._query: StreamingQuery | None = None
+        self._number = 0
+        self._batch: dict[str, Batch] = {}
+        self._draining = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._listen, name=self.name, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._draining.set()
+        with contextlib.suppress(Exception):
+            # Its JVM may have ended.
+            self._stop()
+        self._listener.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def ended(self) -> bool:
+        """Whether none of its jobs has anything left to do."""
+        return not self._batch and all(one.ended for one in self.turns)
+
+    def look(self, spark: SparkSession) -> None:
+        """Start its query, or see that it still runs; one that has ended is started again."""
+        if self.ended:
+            return
+        query = self._query
+        if query is not None:
+            if _is_active(self.name, query):
+                return
+            self._query = None
+            self._failed(query.exception() or Terminal(f"{self.name}: its query was stopped"))
+        if min((one.due_in_s for one in self.turns if not one.ended), default=1.0) <= 0:
+            self._query = self._start(spark)
+
+    def begin_no_more(self) -> None:
+        """Let the batch at hand be the last."""
+        self._draining.set()
+
+    def drain(self) -> None:
+        """Let the batch at hand end, and go no further."""
+        self._draining.set()
+        while self._batch and self._query is not None and _is_active(self.name, self._query):
+            time.sleep(CHECK_EVERY_S / 4)
+        self._stop()
+
+    def _start(self, spark: SparkSession) -> StreamingQuery:
+        # Jobs know where they are: what Spark has kept of an earlier query is of no use.
+        shutil.rmtree(self._checkpoint, ignore_errors=True)
+        self._number, self._batch = 0, {}
+        spark.dataSource.register(LineSource)
+        answers = spark.readStream.format(NAME).option("socket", str(self._listener.address)).load()
+        counted = answers.observe(
+            METRICS, *(F.sum(name).alias(name) for name in ("events", "bytes", "lag"))
+        )
+        return (
+            counted.writeStream.queryName(self.name)
+            .option("checkpointLocation", self._checkpoint.absolute().as_uri())
+            .foreachBatch(self._on_batch)
+            .start()
+        )
+
+    def _stop(self) -> None:
+        if self._query is not None:
+            self._query.stop()
+            # Inactive it is a moment before its name is free for another.
+            with contextlib.suppress(Exception):
+                self._query.awaitTermination()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: Connection[Any, Any]) -> None:
+        """Answer Spark's planning process for as long as it asks."""
+        with contextlib.suppress(EOFError, OSError), connection:
+            while True:
+                question = connection.recv()
+                connection.send(
+                    self._works(question[1]) if question[0] == WORKS else self._latest()
+                )
+
+    def _latest(self) -> dict[str, Any]:
+        """Return the newest batch, after waiting a moment for one."""
+        until_s = time.monotonic() + PATIENCE_S
+        while not self._draining.is_set() and not self._take() and time.monotonic() < until_s:
+            left_s = until_s - time.monotonic()
+            due_s = min((one.due_in_s for one in self.turns if not one.ended), default=left_s)
+            self._draining.wait(max(0.001, min(left_s, due_s)))
+        with self._lock:
+            positions = {name: dict(sorted(one.ends.items())) for name, one in self._batch.items()}
+            return {"batch": self._number, "positions": positions}
+
+    def _take(self) -> bool:
+        """Whether there is a batch to do; one that is not finished yet stays the newest."""
+        with self._lock:
+            if not self._batch:
+                found = {one.job.name: one.take() for one in self.turns}
+                self._batch = {name: one for name, one in found.items() if one is not None}
+                self._number += bool(self._batch)
+            return bool(self._batch)
+
+    def _works(self, number: int) -> list[tuple[str, bytes, int]]:
+        """Return the work of a batch for Spark's tasks; what remains is told once for each job."""
+        with self._lock:
+            if number != self._number or self._run is not None:
+                return []
+            return [
+                (name, pickle.dumps(work), 0 if index else batch.lag)
+                for name, batch in self._batch.items()
+                for index, work in enumerate(batch.works)
+            ]
+
+    def _on_batch(self, frame: DataFrame, _number: int) -> None:
+        # A query without a checkpoint begins with a batch of nothing.
+        if not self._batch:
+            return
+        try:
+            answers = self._answers(frame)
+        except Exception as problem:
+            if failures.has_ended(problem):
+                raise
+            self._failed(problem)
+        else:
+            for one in self.turns:
+                if one.job.name in self._batch:
+                    one.finish(answers.get(one.job.name, []))
+            self._batch = {}
+
+    def _answers(self, frame: DataFrame) -> dict[str, list[Any]]:
+        if self._run is not None:
+            works: list[Work] = [work for batch in self._batch.values() for work in batch.works]
+            (name,) = self._batch
+            return {name: list(self._run(frame.sparkSession, works))}
+        answers: dict[str, list[Any]] = {}
+        for row in frame.collect():
+            answers.setdefault(row["job"], []).append(pickle.loads(row["answer"]))  # noqa: S301 - what our tasks dumped
+        return answers
+
+    def _failed(self, problem: BaseException) -> None:
+        """Let all jobs of the batch rest, or all jobs where there was none."""
+        for one in self.turns:
+            if not one.ended and (not self._batch or one.job.name in self._batch):
+                one.fail(problem)
+        self._batch = {}
+
+
+def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
+    """Run lines until all their jobs have ended, or until asked to drain; raise why jobs failed."""
+    with contextlib.ExitStack() as held:
+        for line in lines:
+            held.enter_context(line)
+        while not all(line.ended for line in lines):
+            for line in lines:
+                line.look(spark)
+            if drain.wait(CHECK_EVERY_S):
+                break
+        for line in lines:
+            line.begin_no_more()
+        for line in lines:
+            line.drain()
+    reasons = [one.reason for line in lines for one in line.turns if one.reason is not None]
+    if len(reasons) == 1:
+        raise reasons[0]
+    if reasons:
+        raise Terminal("\n".join(str(reason) for reason in reasons))
+
+
+def _is_active(name: str, query: StreamingQuery) -> bool:
+    try:
+        return query.isActive
+    except Exception as problem:
+        if not failures.has_ended(problem):
+            raise
+        raise explained(name, problem) from None

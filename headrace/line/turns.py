@@ -1,0 +1,88 @@
+"""The turns of one job: when it is due, when it rests after a failure, when it has ended."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from headrace.errors import HeadraceError, Terminal
+from headrace.queries.streaming import explained
+from headrace.retries import pause_s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.line.job import Batch, Job
+
+FIRST_PAUSE_S: Final = 1.0
+# How often a job without an interval looks for something to do.
+LOOK_EVERY_S: Final = 0.05
+# What is to end by itself is not tried for ever.
+MOST_TRIES_ONCE: Final = 3
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Turns:
+    """One job and how it fares: `reason` is why it does not run now, or why it has ended."""
+
+    job: Job
+    once: bool
+    reason: HeadraceError | None = None
+    ended: bool = False
+    _begun: bool = False
+    _failures: int = 0
+    _due_at_s: float = float("-inf")
+
+    @property
+    def due_in_s(self) -> float:
+        """How long until its next turn."""
+        return max(0.0, self._due_at_s - time.monotonic())
+
+    def take(self) -> Batch | None:
+        """Return what it has to do, where it is due and has something."""
+        if self.ended or self.due_in_s:
+            return None
+        began_s = time.monotonic()
+        try:
+            if not self._begun:
+                self.job.begin()
+                self._begun, self.reason = True, None
+            batch = self.job.next_batch()
+        except Exception as problem:  # noqa: BLE001 - what ends one job ends no other
+            self.fail(problem)
+            return None
+        if batch is None and self.once and self.job.is_done:
+            self.ended = True
+        interval = None if self.once else self.job.interval
+        wait_s = LOOK_EVERY_S if interval is None else interval.total_seconds()
+        # What a batch leaves over is not waited for.
+        self._due_at_s = began_s + (0 if batch is not None and batch.lag else wait_s)
+        return batch
+
+    def finish(self, answers: Sequence[Any]) -> None:
+        """Let it make a batch true."""
+        try:
+            self.job.finish(answers)
+        except Exception as problem:  # noqa: BLE001 - as above
+            self.fail(problem)
+        else:
+            self._failures = 0
+
+    def fail(self, problem: BaseException) -> None:
+        """Let it rest before it begins again, or end where that would change nothing."""
+        reason = explained(self.job.name, problem)
+        self._begun, self._failures, self.reason = False, self._failures + 1, reason
+        is_last = self.once and self._failures >= MOST_TRIES_ONCE
+        if isinstance(reason, Terminal) or is_last:
+            self.ended = True
+            log.error("a job has ended", job=self.job.name, reason=str(reason))
+            return
+        wait_s = pause_s(self._failures, FIRST_PAUSE_S)
+        self._due_at_s = time.monotonic() + wait_s
+        log.warning(
+            "a job is restarted", job=self.job.name, in_s=round(wait_s, 1), reason=reason.message
+        )
