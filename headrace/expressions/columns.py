@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from headrace.contract import METADATA_FIELD
 from headrace.problems import did_you_mean
-from headrace.schema.model import Array, Map, Record
+from headrace.schema.model import Array, Map, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from headrace.schema.model import Type
 
 # The step of `a[0]` and `m['k']`.
 ITEM = "[]"

@@ -17,17 +17,14 @@ from headrace.expressions.allowed_functions import (
     KEYWORDS,
     REFUSED,
 )
-from headrace.expressions.columns import KnownColumn
+from headrace.expressions.columns import Columns, KnownColumn
 from headrace.expressions.compiled.runtime.errors import Undefined
 from headrace.expressions.compiled.runtime.moments import days_of_text
-from headrace.expressions.tokens import BARE_CALLS, LONGEST, ExpressionProblem, number_of
+from headrace.expressions.tokens import BARE_CALLS, LONGEST, ExpressionProblem, Token, number_of
 from headrace.problems import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from headrace.expressions.columns import Columns
-    from headrace.expressions.tokens import Token
 
 DEEPEST = 40
 

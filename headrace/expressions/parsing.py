@@ -11,12 +11,10 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from headrace.expressions.tokens import ExpressionProblem
+from headrace.expressions.tokens import ExpressionProblem, Token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from headrace.expressions.tokens import Token
 
 _QUOTED = {
     TokenType.STRING,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.expressions.check import analyse
 from headrace.expressions.columns import Columns, UnknownColumn
-from headrace.expressions.tokens import BARE_CALLS, ExpressionProblem, tokens_of
+from headrace.expressions.tokens import BARE_CALLS, ExpressionProblem, Token, tokens_of
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from headrace.expressions.tokens import Token
     from headrace.schema.model import Record
 
 _PLAIN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")

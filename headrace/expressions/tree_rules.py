@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.expressions.allowed_functions import CLOCK, CLOCK_ADVICE, CLOCK_WORDS
-from headrace.expressions.columns import ITEM, KnownColumn, UnknownColumn
+from headrace.expressions.columns import ITEM, Columns, KnownColumn, UnknownColumn
 from headrace.expressions.tokens import ExpressionProblem
-from headrace.schema.model import Primitive
+from headrace.schema.model import Primitive, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from headrace.expressions.columns import Columns
-    from headrace.schema.model import Type
 
 _QUERIES = (
     exp.Query,

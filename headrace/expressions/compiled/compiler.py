@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import name_of
+from headrace.expressions.compiled.fragment import Fragment, name_of
 from headrace.expressions.compiled.generator import Generator
 from headrace.expressions.compiled.operators.coercion import BOOLEAN
 from headrace.expressions.compiled.parser import parse
@@ -16,7 +16,6 @@ from headrace.expressions.compiled.syntax import Refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from headrace.expressions.compiled.fragment import Fragment
     from headrace.schema.model import Record, Type
 
 __all__ = ["Compiled", "NotCompiled", "Undefined", "compile_expression", "compile_filter"]
@@ -72,7 +71,9 @@ def _compiled(
 ) -> Compiled | NotCompiled:
     try:
         generator = Generator(schema)
-        value, type_ = generator.typed(parse(text))
+        value = generator.value(parse(text))
+        if value.type is None:
+            return NotCompiled("a NULL of no type")
         source = source_of(value)
         code = compile(source, "<expression>", "eval")
         # Python's parser takes so many parentheses, and so deep a tree, and no more: there has to
@@ -84,7 +85,7 @@ def _compiled(
         return NotCompiled("it is nested too deep")
     return Compiled(
         source,
-        type_,
+        value.type,
         value.is_optional,
         _constants(code, generator.scope.constants),
         _metadata(code),

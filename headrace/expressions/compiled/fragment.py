@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from headrace.expressions.compiled.syntax import Refused
 from headrace.schema.annotations import carried
-from headrace.schema.model import Fixed, Primitive
+from headrace.schema.model import Array, Decimal, Fixed, Map, Primitive, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.schema.model import Array, Decimal, Map, Record, Type
 
-    Kind: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record | None
-
+Kind: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record | None
 NOTHING: Final = object()
 _CHEAP: Final = re.compile(r"r\.f\d+|\w+")
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from headrace.contract import METADATA, METADATA_RECORD
 from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, literal_of
-from headrace.expressions.compiled.functions.dispatch import call
-from headrace.expressions.compiled.functions.texts import concat
-from headrace.expressions.compiled.operators import arithmetic, choices, conditions, containers
-from headrace.expressions.compiled.operators.casts import named_cast, try_cast
+from headrace.expressions.compiled.functions.dispatch import OPERATORS, call
+from headrace.expressions.compiled.operators import choices, containers
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     DOUBLE,
@@ -20,27 +18,23 @@ from headrace.expressions.compiled.operators.coercion import (
     WHOLE,
     decimal_type,
 )
+from headrace.expressions.compiled.operators.conditions import compare
 from headrace.expressions.compiled.operators.membership import evaluated_once
 from headrace.expressions.compiled.reordering import is_reordered
 from headrace.expressions.compiled.syntax import (
     Binary,
     Call,
     Case,
-    Cast,
-    Item,
     Literal,
     Name,
+    Node,
     Part,
     Refused,
-    Unary,
 )
 from headrace.records.rows import attribute
 
 if TYPE_CHECKING:
-    from headrace.expressions.compiled.syntax import Node
-    from headrace.schema.model import Record, Type
-
-_COMPARISONS = frozenset(["=", "<>", "<", "<=", ">", ">="])
+    from headrace.schema.model import Record
 
 
 class Generator:
@@ -52,13 +46,6 @@ class Generator:
         if schema.field(METADATA) is not None:
             raise Refused(f'a column "{METADATA}" of the stream itself')
 
-    def typed(self, node: Node) -> tuple[Fragment, Type]:
-        """Compile the whole, which has to have a type."""
-        value = self.value(node)
-        if value.type is None:
-            raise Refused("a NULL of no type")
-        return value, value.type
-
     def value(self, node: Node) -> Fragment:
         """Compile a node and what is below it."""
         match node:
@@ -68,20 +55,14 @@ class Generator:
                 return self._column(node.name)
             case Part():
                 return self._part(node)
-            case Item():
-                return containers.item(
-                    "[]", self.scope, self.value(node.of), self.value(node.index)
-                )
-            case Unary():
-                return self._unary(node.operator, self.value(node.operand))
             case Binary():
-                return self._binary(node)
-            case Cast():
-                make = try_cast if node.is_try else named_cast
-                return make(node.to, self.scope, self.value(node.operand))
+                join = OPERATORS[node.operator]
+                found = join(self.scope, self.value(node.left), self.value(node.right))
+                if found.kind in WHOLE and is_reordered(node):
+                    raise Refused(f"{node.operator} of constants that Spark puts together")
+                return found
             case Call():
-                values = [self.value(one) for one in node.arguments]
-                return call(self.scope, node.name, values)
+                return call(node.name, self.scope, *map(self.value, node.arguments))
             case Case():
                 return self._case(node)
 
@@ -114,32 +95,6 @@ class Generator:
         field = METADATA_RECORD.fields[containers.number_of(METADATA_RECORD, node.name)]
         return Fragment(f"m_{field.name}", field.type, field.nullable)
 
-    def _unary(self, operator: str, value: Fragment) -> Fragment:
-        if operator == "not":
-            return conditions.negation(self.scope, conditions.condition(value, "NOT"))
-        return call(self.scope, operator, [value])
-
-    def _binary(self, node: Binary) -> Fragment:
-        operator = node.operator
-        if operator == "||":
-            return concat(self.scope, *(self.value(one) for one in _operands(node)))
-        left, right = self.value(node.left), self.value(node.right)
-        if operator in _COMPARISONS:
-            return conditions.compare(self.scope, operator, left, right)
-        match operator:
-            case "and" | "or":
-                both = [conditions.condition(one, operator.upper()) for one in (left, right)]
-                join = conditions.both if operator == "and" else conditions.either
-                return join(self.scope, *both)
-            case "<=>":
-                return conditions.same(self.scope, left, right)
-        if operator == "<<":
-            return call(self.scope, "shiftleft", [left, right])
-        found = arithmetic.by_operator(operator, self.scope, left, right)
-        if found.kind in WHOLE and is_reordered(node):
-            raise Refused(f"{operator} of constants that Spark puts together")
-        return found
-
     def _case(self, node: Case) -> Fragment:
         otherwise = NULL if node.otherwise is None else self.value(node.otherwise)
         if node.value is None:
@@ -149,16 +104,7 @@ class Generator:
             return choices.case(self.scope, branches, otherwise)
         value, wrap = evaluated_once(self.scope, self.value(node.value))
         branches = [
-            (conditions.compare(self.scope, "=", value, self.value(condition)), self.value(result))
+            (compare("=", self.scope, value, self.value(condition)), self.value(result))
             for condition, result in node.branches
         ]
         return wrap(choices.case(self.scope, branches, otherwise))
-
-
-def _operands(node: Node) -> list[Node]:
-    """Return what a chain of || puts together."""
-    found: list[Node] = []
-    while isinstance(node, Binary) and node.operator == "||":
-        found.append(node.right)
-        node = node.left
-    return [node, *reversed(found)]

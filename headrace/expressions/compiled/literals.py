@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import decimal
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from headrace.expressions.compiled.runtime.numbers import LARGEST_LONG
 from headrace.expressions.compiled.syntax import Literal, Refused
-from headrace.expressions.tokens import number_of
-
-if TYPE_CHECKING:
-    from headrace.expressions.tokens import Token
+from headrace.expressions.tokens import Token, number_of
 
 _ESCAPES: Final = {
     quote: re.compile(

@@ -6,27 +6,21 @@ and a predicate such as IS NULL ends a value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from headrace.expressions.compiled.literals import number_literal, text_literal
 from headrace.expressions.compiled.syntax import (
     Binary,
     Call,
     Case,
-    Cast,
-    Item,
     Literal,
     Name,
+    Node,
     Part,
     Refused,
-    Unary,
 )
 from headrace.expressions.compiled.token_stream import END, TokenStream
-from headrace.expressions.tokens import BARE_CALLS
-
-if TYPE_CHECKING:
-    from headrace.expressions.compiled.syntax import Node
-    from headrace.expressions.tokens import Token
+from headrace.expressions.tokens import BARE_CALLS, Token
 
 _PRECEDENCE: Final = {
     **dict.fromkeys(("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"), 1),
@@ -89,7 +83,7 @@ class _Parser(TokenStream):
 
     def _negation(self) -> Node:
         if self.accept("not") or self.accept("!"):
-            return Unary("not", self._negation())
+            return Call("NOT", (self._negation(),))
         return self._predicate(self._value())
 
     def _predicate(self, value: Node) -> Node:
@@ -115,7 +109,7 @@ class _Parser(TokenStream):
 
     def _is(self, value: Node) -> Node:
         if self.accept("distinct", "from"):
-            return Unary("not", Binary("<=>", value, self._value()))
+            return _negated(True, Binary("<=>", value, self._value()))
         token = self.take()
         match token.name if token.kind == "word" else "":
             case "null" | "unknown":
@@ -133,22 +127,28 @@ class _Parser(TokenStream):
             if precedence <= above:
                 return node
             self.take()
-            node = Binary(_SAME.get(operator, operator), node, self._value(precedence))
+            right = self._value(precedence)
+            if operator != "||":
+                node = Binary(_SAME.get(operator, operator), node, right)
+            elif isinstance(node, Call) and node.name == "||":
+                node = Call("||", (*node.arguments, right))
+            else:
+                node = Call("||", (node, right))
 
     def _signed(self) -> Node:
         if self.accept("-"):
             if self.next.kind == "number":
                 return self._after(number_literal(self.take(), is_negative=True))
-            return Unary("-", self._signed())
+            return Call("-", (self._signed(),))
         for operator in ("+", "~"):
             if self.accept(operator):
-                return Unary(operator, self._signed())
+                return Call(operator, (self._signed(),))
         return self._after(self._primary())
 
     def _after(self, node: Node) -> Node:
         while True:
             if self.accept("["):
-                node = Item(node, self._value())
+                node = Call("[]", (node, self._value()))
                 self.expect("]")
             elif self.accept("."):
                 token = self.take()
@@ -156,7 +156,7 @@ class _Parser(TokenStream):
                     raise Refused(f'"{token.text}" after a dot')
                 node = Part(node, token.unquoted)
             elif self.accept("::"):
-                node = Cast(node, self._type())
+                node = Call("cast", (node, self._type()))
             else:
                 return node
 
@@ -223,7 +223,7 @@ class _Parser(TokenStream):
                 self.expect("as")
                 to = self._type()
                 self.expect(")")
-                return Cast(operand, to, is_try=name == "try_cast")
+                return Call(name, (operand, to))
             case "trim" if self.next.name in {"both", "leading", "trailing"}:
                 return self._trim()
             case "extract" if self.next.kind == "word":
@@ -277,11 +277,11 @@ class _Parser(TokenStream):
         self.expect(")")
         return Call("btrim" if side == "both" else f"trim-{side}", (operand, characters))
 
-    def _type(self) -> str:
+    def _type(self) -> Literal:
         token = self.take()
         if token.kind != "word" or self.sees("(") or self.sees("<"):
             raise Refused(f'a cast to "{token.text}"')
-        return token.name
+        return Literal(token.name)
 
     def _case(self) -> Node:
         value = None if self.sees("when") else self._condition()
@@ -298,4 +298,4 @@ class _Parser(TokenStream):
 
 
 def _negated(is_not: bool, node: Node) -> Node:
-    return Unary("not", node) if is_not else node
+    return Call("NOT", (node,)) if is_not else node

@@ -7,12 +7,9 @@ its `try_`. Where the order can change what overflows, the expression is left to
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headrace.expressions.compiled.syntax import Binary, Call, Literal, Name
-
-if TYPE_CHECKING:
-    from headrace.expressions.compiled.syntax import Node
+from headrace.expressions.compiled.syntax import Binary, Call, Literal, Name, Node
 
 _TRIED: Final = {"+": "try_add", "*": "try_multiply"}
 

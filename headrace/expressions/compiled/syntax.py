@@ -41,22 +41,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """`of[index]`."""
-
-    of: Node
-    index: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """`-`, `+`, `~` or `not`."""
-
-    operator: str
-    operand: Node
-
-
-@dataclass(frozen=True, slots=True)
 class Binary:
     """An operator between two values, `and` and `or` among them."""
 
@@ -67,7 +51,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, named in lower case; predicates and special syntax are calls too."""
+    """A function, named in lower case; what else has a syntax of its own is a call too."""
 
     name: str
     arguments: tuple[Node, ...]
@@ -82,13 +66,4 @@ class Case:
     otherwise: Node | None
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """A conversion to a type of one word."""
-
-    operand: Node
-    to: str
-    is_try: bool = False
-
-
-Node: TypeAlias = Literal | Name | Part | Item | Unary | Binary | Call | Case | Cast
+Node: TypeAlias = Literal | Name | Part | Binary | Call | Case

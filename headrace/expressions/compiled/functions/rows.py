@@ -24,7 +24,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.expressions.compiled.fragment import Fragment, lift, literal_of, name_of, need
+from headrace.expressions.compiled.fragment import (
+    Fragment,
+    Kind,
+    Scope,
+    lift,
+    literal_of,
+    name_of,
+    need,
+)
 from headrace.expressions.compiled.functions import patterns
 from headrace.expressions.compiled.operators.casts import as_kind
 from headrace.expressions.compiled.operators.coercion import (
@@ -41,13 +49,10 @@ from headrace.expressions.compiled.operators.coercion import (
     checked,
 )
 from headrace.expressions.compiled.syntax import Refused
-from headrace.schema.model import Array, Map
+from headrace.schema.model import Array, Map, Primitive, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from headrace.expressions.compiled.fragment import Kind, Scope
-    from headrace.schema.model import Primitive, Type
 
 _KINDS: Final[Mapping[str, Primitive]] = {
     "s": STRING,
@@ -217,9 +222,7 @@ def _folded(literal: object) -> object:
     return literal.lower() if isinstance(literal, str) else literal
 
 
-def compile_by(
-    rows: Sequence[Row], name: str, scope: Scope, values: Sequence[Fragment]
-) -> Fragment:
+def compile_by(rows: Sequence[Row], name: str, scope: Scope, *values: Fragment) -> Fragment:
     """Compile a call by the first row that the arguments fit as they are, or else by the last."""
     fitting = [row for row in rows if row.takes(len(values))]
     if not fitting:

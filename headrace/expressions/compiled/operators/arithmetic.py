@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import Fragment, lift, need
+from headrace.expressions.compiled.fragment import Fragment, Kind, Scope, lift, need
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     DOUBLE,
@@ -24,8 +24,6 @@ from headrace.expressions.compiled.syntax import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from headrace.expressions.compiled.fragment import Kind, Scope
 
 
 # Of whole numbers, and of doubles.

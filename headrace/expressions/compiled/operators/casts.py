@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift, literal_of, name_of
+from headrace.expressions.compiled.fragment import (
+    NULL,
+    Fragment,
+    Kind,
+    Scope,
+    lift,
+    literal_of,
+    name_of,
+)
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     BYTES,
@@ -30,7 +38,6 @@ from headrace.times import DAY_US
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.expressions.compiled.fragment import Kind, Scope
     from headrace.schema.model import Primitive
 
 NAMES: Final = {

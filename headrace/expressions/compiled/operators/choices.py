@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, literal_of, name_of, need
+from headrace.expressions.compiled.fragment import (
+    NULL,
+    Fragment,
+    Kind,
+    Scope,
+    literal_of,
+    name_of,
+    need,
+)
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     DATE,
@@ -22,13 +30,10 @@ from headrace.expressions.compiled.operators.conditions import compare, conditio
 from headrace.expressions.compiled.operators.membership import evaluated_once, refuse_fallible
 from headrace.expressions.compiled.runtime import lists
 from headrace.expressions.compiled.syntax import Refused
-from headrace.schema.model import Primitive
+from headrace.schema.model import Primitive, Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from headrace.expressions.compiled.fragment import Kind, Scope
-    from headrace.schema.model import Type
 
 
 def case(
@@ -73,7 +78,7 @@ def null_if(scope: Scope, value: Fragment, other: Fragment) -> Fragment:
     """Compile `nullif`."""
     refuse_fallible(value, "nullif()")
     again, wrap = evaluated_once(scope, value)
-    equal = compare(scope, "=", again, other)
+    equal = compare("=", scope, again, other)
     found = case(scope, [(equal, replace(NULL, type=value.type))], again)
     return wrap(found)
 

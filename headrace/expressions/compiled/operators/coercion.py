@@ -6,7 +6,15 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift, literal_of, name_of
+from headrace.expressions.compiled.fragment import (
+    NULL,
+    Fragment,
+    Kind,
+    Scope,
+    lift,
+    literal_of,
+    name_of,
+)
 from headrace.expressions.compiled.runtime import numbers
 from headrace.expressions.compiled.runtime.errors import Undefined, overflow
 from headrace.expressions.compiled.runtime.moments import (
@@ -15,14 +23,11 @@ from headrace.expressions.compiled.runtime.moments import (
     start_of_day,
 )
 from headrace.expressions.compiled.syntax import Refused
-from headrace.schema.model import Decimal, Primitive
+from headrace.schema.model import Decimal, Primitive, Type
 
 if TYPE_CHECKING:
     import decimal
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from headrace.expressions.compiled.fragment import Kind, Scope
-    from headrace.schema.model import Type
 
 INT: Final = Primitive.INT
 LONG: Final = Primitive.LONG

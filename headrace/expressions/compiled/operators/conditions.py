@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift, need
+from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, lift, need
 from headrace.expressions.compiled.operators.coercion import BOOLEAN, DOUBLE, comparable
 from headrace.expressions.compiled.runtime.numbers import double_equal, double_less
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from headrace.expressions.compiled.fragment import Scope
 
 FALSE: Final = Fragment("False", BOOLEAN, nullable=False, literal=False)
 _UNKNOWN: Final = replace(NULL, type=BOOLEAN)
@@ -23,7 +21,7 @@ def condition(value: Fragment, what: str) -> Fragment:
     return _UNKNOWN if value.kind is None else need(value, [BOOLEAN], what)
 
 
-def compare(scope: Scope, operator: str, left: Fragment, right: Fragment) -> Fragment:
+def compare(operator: str, scope: Scope, left: Fragment, right: Fragment) -> Fragment:
     """Compile `=`, `<>`, `<`, `<=`, `>`, `>=`."""
     left, right, kind = comparable(scope, left, right)
     if NULL in {left, right} or "None" in {left.source, right.source}:
@@ -78,18 +76,20 @@ def same(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
         source = f"({_plainly('=')(left.source, right.source)})"
         return Fragment(source, BOOLEAN, nullable=False, fails=left.fails or right.fails)
     value = lift(scope, [left, right], BOOLEAN, _doubles(scope, "=", right), all_first=True)
-    return is_true(value)
+    return is_true(scope, value)
 
 
-def is_true(value: Fragment) -> Fragment:
-    """Return false for null."""
+def is_true(_scope: Scope, value: Fragment) -> Fragment:
+    """Compile `IS TRUE`, which is false for null."""
+    value = condition(value, "IS TRUE")
     if not value.nullable:
         return value
     return Fragment(f"({value.source} is True)", BOOLEAN, nullable=False, fails=value.fails)
 
 
 def is_false(scope: Scope, value: Fragment) -> Fragment:
-    """Return true for false alone."""
+    """Compile `IS FALSE`, which is false for null."""
+    value = condition(value, "IS FALSE")
     if not value.nullable:
         return negation(scope, value)
     return Fragment(f"({value.source} is False)", BOOLEAN, nullable=False, fails=value.fails)
@@ -104,11 +104,12 @@ def is_null(_scope: Scope, value: Fragment) -> Fragment:
 
 def negation(scope: Scope, value: Fragment) -> Fragment:
     """Compile `NOT`."""
-    return lift(scope, [value], BOOLEAN, lambda x: f"not {x}")
+    return lift(scope, [condition(value, "NOT")], BOOLEAN, lambda x: f"not {x}")
 
 
 def both(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
     """Compile `AND`."""
+    left, right = condition(left, "AND"), condition(right, "AND")
     if not left.nullable:
         source = f"({left.source} and {right.source})"
     else:
@@ -127,6 +128,7 @@ def both(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
 
 def either(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
     """Compile `OR`."""
+    left, right = condition(left, "OR"), condition(right, "OR")
     if not left.nullable:
         source = f"({left.source} or {right.source})"
     else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headrace.expressions.compiled.fragment import Fragment, lift, name_of, need
+from headrace.expressions.compiled.fragment import Fragment, Scope, lift, name_of, need
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     INT,
@@ -17,9 +17,6 @@ from headrace.expressions.compiled.runtime import lists
 from headrace.expressions.compiled.syntax import Refused
 from headrace.records.rows import attribute
 from headrace.schema.model import Array, Map, Record
-
-if TYPE_CHECKING:
-    from headrace.expressions.compiled.fragment import Scope
 
 
 def number_of(record: Record, name: str) -> int:
