@@ -5,9 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 import re
-import struct
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from headrace.floats import single
 
 Kind: TypeAlias = Literal["space", "comment", "text", "quoted", "word", "number", "symbol"]
 NumberType: TypeAlias = Literal[
@@ -144,13 +145,10 @@ def _binary(digits: str, type_: NumberType) -> float:
     value = float(digits)
     if math.isinf(value):
         raise OverflowError(type_)
-    if type_ == "double":
-        return value
     try:
-        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        return value if type_ == "double" else single(value)
     except OverflowError:
         raise OverflowError(type_) from None
-    return rounded
 
 
 def _decimal(digits: str) -> decimal.Decimal:

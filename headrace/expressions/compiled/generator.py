@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import decimal
 from typing import TYPE_CHECKING
 
 from headrace.contract import METADATA, METADATA_RECORD
 from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, literal_of
 from headrace.expressions.compiled.functions.dispatch import OPERATORS, call
 from headrace.expressions.compiled.operators import choices, containers
-from headrace.expressions.compiled.operators.coercion import (
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    LONG,
-    STRING,
-    WHOLE,
-    decimal_type,
-)
+from headrace.expressions.compiled.operators.coercion import WHOLE
 from headrace.expressions.compiled.operators.conditions import compare
 from headrace.expressions.compiled.operators.membership import evaluated_once
 from headrace.expressions.compiled.reordering import is_reordered
@@ -50,7 +41,7 @@ class Generator:
         """Compile a node and what is below it."""
         match node:
             case Literal():
-                return self._literal(node)
+                return NULL if node.type is None else literal_of(self.scope, node.value, node.type)
             case Name():
                 return self._column(node.name)
             case Part():
@@ -65,22 +56,6 @@ class Generator:
                 return call(node.name, self.scope, *map(self.value, node.arguments))
             case Case():
                 return self._case(node)
-
-    def _literal(self, node: Literal) -> Fragment:
-        value = node.value
-        match value:
-            case None:
-                return NULL
-            case bool():
-                return literal_of(self.scope, value, BOOLEAN)
-            case int():
-                is_int = not node.is_long and -(2**31) <= value < 2**31
-                return literal_of(self.scope, value, INT if is_int else LONG)
-            case float():
-                return literal_of(self.scope, value, DOUBLE)
-            case decimal.Decimal():
-                return literal_of(self.scope, value, decimal_type(value))
-        return literal_of(self.scope, value, STRING)
 
     def _column(self, name: str) -> Fragment:
         if name.lower() == METADATA:

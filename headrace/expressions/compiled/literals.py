@@ -6,9 +6,9 @@ import decimal
 import re
 from typing import Final
 
-from headrace.expressions.compiled.runtime.numbers import LARGEST_LONG
 from headrace.expressions.compiled.syntax import Literal, Refused
 from headrace.expressions.tokens import Token, number_of
+from headrace.schema.model import Decimal, Primitive
 
 _ESCAPES: Final = {
     quote: re.compile(
@@ -26,6 +26,7 @@ _ESCAPED: Final = {
     "%": "\\%",
     "_": "\\_",
 }
+_TYPES: Final = {"int": Primitive.INT, "bigint": Primitive.LONG, "double": Primitive.DOUBLE}
 _WIDE: Final = decimal.Context(prec=40)
 
 
@@ -61,12 +62,11 @@ def number_literal(token: Token, *, is_negative: bool = False) -> Literal:
     if number.type in {"tinyint", "smallint", "float"}:
         raise Refused(f"a number of the type {number.type}")
     value = number.value
-    if isinstance(value, decimal.Decimal):
-        if int(value.as_tuple().exponent) > 0:
-            value = value.quantize(decimal.Decimal(1), context=_WIDE)
-        value = value.copy_negate() if is_negative else value
-    elif is_negative:
-        value = -value
-    if isinstance(value, int) and value > LARGEST_LONG:
-        raise Refused(f'the number "{token.text}" does not fit a long')
-    return Literal(value, is_long=number.type == "bigint")
+    if not isinstance(value, decimal.Decimal):
+        return Literal(-value if is_negative else value, _TYPES[number.type])
+    if int(value.as_tuple().exponent) > 0:
+        value = value.quantize(decimal.Decimal(1), context=_WIDE)
+    _, digits, exponent = value.as_tuple()
+    scale = -int(exponent)
+    type_ = Decimal(max(len(digits), scale, 1), scale)
+    return Literal(value.copy_negate() if is_negative else value, type_)

@@ -21,6 +21,7 @@ from headrace.expressions.compiled.syntax import (
 )
 from headrace.expressions.compiled.token_stream import END, TokenStream
 from headrace.expressions.tokens import BARE_CALLS, Token
+from headrace.schema.model import Primitive
 
 _PRECEDENCE: Final = {
     **dict.fromkeys(("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"), 1),
@@ -182,7 +183,7 @@ class _Parser(TokenStream):
         text = text_literal(token.text)
         while self.next.kind == "text":
             text += text_literal(self.take().text)
-        return Literal(text)
+        return _text(text)
 
     def _no_call(self, node: Node) -> Node:
         if self.sees("("):
@@ -192,9 +193,9 @@ class _Parser(TokenStream):
     def _named(self, token: Token) -> Node:
         match token.name:
             case "true" | "false":
-                return Literal(token.name == "true")
+                return Literal(token.name == "true", Primitive.BOOLEAN)
             case "null":
-                return Literal(None)
+                return Literal(None, None)
             case "case":
                 return self._case()
             case "date" | "timestamp" | "timestamp_ntz" | "timestamp_ltz" | "x" if (
@@ -227,7 +228,7 @@ class _Parser(TokenStream):
             case "trim" if self.next.name in {"both", "leading", "trailing"}:
                 return self._trim()
             case "extract" if self.next.kind == "word":
-                unit = Literal(self.take().name)
+                unit = _text(self.take().name)
                 self.expect("from")
                 return Call(name, (unit, *self._list(")")))
             case "extract":
@@ -250,7 +251,7 @@ class _Parser(TokenStream):
         if len(arguments) == 2 and name in _TRIMS:
             return Call(_TRIMS[name], tuple(reversed(arguments)))
         if len(arguments) == 3 and name in _BY_UNIT and isinstance(first, Name):
-            return Call(_BY_UNIT[name], (Literal(first.name), *arguments[1:]))
+            return Call(_BY_UNIT[name], (_text(first.name), *arguments[1:]))
         if name in _ONLY_BY_UNIT:
             raise Refused(f"{name}() without a unit")
         return Call(name, tuple(arguments))
@@ -268,7 +269,7 @@ class _Parser(TokenStream):
 
     def _trim(self) -> Node:
         side = self.take().name
-        characters = Literal(" ") if self.sees("from") else self._value()
+        characters = _text(" ") if self.sees("from") else self._value()
         self.expect("from")
         return self._trimmed(side, characters)
 
@@ -281,7 +282,7 @@ class _Parser(TokenStream):
         token = self.take()
         if token.kind != "word" or self.sees("(") or self.sees("<"):
             raise Refused(f'a cast to "{token.text}"')
-        return Literal(token.name)
+        return _text(token.name)
 
     def _case(self) -> Node:
         value = None if self.sees("when") else self._condition()
@@ -295,6 +296,10 @@ class _Parser(TokenStream):
         if not branches:
             raise Refused("a CASE without WHEN")
         return Case(value, tuple(branches), otherwise)
+
+
+def _text(text: str) -> Literal:
+    return Literal(text, Primitive.STRING)
 
 
 def _negated(is_not: bool, node: Node) -> Node:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     import decimal
 
+    from headrace.schema.model import Decimal, Primitive
+
 
 class Refused(Exception):
     """What cannot be compiled, as a phrase for users."""
@@ -19,10 +21,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a text, true, false or null. A long differs from an int by its size or its L."""
+    """A number, a text, true, false or null, which has no type."""
 
     value: bool | int | float | str | decimal.Decimal | None
-    is_long: bool = False
+    type: Primitive | Decimal | None
 
 
 @dataclass(frozen=True, slots=True)

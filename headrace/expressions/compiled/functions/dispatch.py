@@ -22,7 +22,7 @@ from headrace.expressions.compiled.operators import (
     containers,
     membership,
 )
-from headrace.expressions.compiled.operators.coercion import DATE, LOCAL, STRING, TIMESTAMP
+from headrace.expressions.compiled.operators.coercion import DATE, MOMENTS, STRING, TIMESTAMP
 from headrace.expressions.compiled.syntax import Refused
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _part_of_time(scope: Scope, unit: Fragment, value: Fragment) -> Fragment:
     name = _PART_OF.get(unit.literal.lower()) if isinstance(unit.literal, str) else None
     if name is None:
         raise Refused("extract() of a part that is not known")
-    return call(name, scope, need(value, [DATE, TIMESTAMP, LOCAL], "extract()"))
+    return call(name, scope, need(value, [DATE, *MOMENTS], "extract()"))
 
 
 def _timestamp_of(scope: Scope, value: Fragment, pattern: Fragment | None = None) -> Fragment:

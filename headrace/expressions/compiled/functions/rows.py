@@ -43,6 +43,7 @@ from headrace.expressions.compiled.operators.coercion import (
     INT,
     LOCAL,
     LONG,
+    MOMENTS,
     STRING,
     TIMESTAMP,
     WHOLE,
@@ -68,7 +69,6 @@ _KINDS: Final[Mapping[str, Primitive]] = {
     "#": INT,
 }
 _CONTAINERS: Final[Mapping[str, type[Array | Map]]] = {"[": Array, "{": Map}
-_MOMENTS: Final = (TIMESTAMP, LOCAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Row:
             case "[" | "{":
                 return self._container(what, letter, value)
             case "m":
-                return value if value.kind in _MOMENTS else as_kind(scope, value, TIMESTAMP, what)
+                return value if value.kind in MOMENTS else as_kind(scope, value, TIMESTAMP, what)
             case "/" | "%":
                 return patterns.pattern(scope, value, what, is_test=letter == "%")
         kind = _KINDS[letter[-1].lower()]

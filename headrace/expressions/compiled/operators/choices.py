@@ -14,18 +14,7 @@ from headrace.expressions.compiled.fragment import (
     name_of,
     need,
 )
-from headrace.expressions.compiled.operators.coercion import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    LOCAL,
-    NUMBERS,
-    STRING,
-    TIMESTAMP,
-    WHOLE,
-    alike,
-)
+from headrace.expressions.compiled.operators.coercion import DOUBLE, INT, NUMBERS, ORDERED, alike
 from headrace.expressions.compiled.operators.conditions import compare, condition, same
 from headrace.expressions.compiled.operators.membership import evaluated_once, refuse_fallible
 from headrace.expressions.compiled.runtime import lists
@@ -114,7 +103,7 @@ def extreme(name: str, scope: Scope, *arguments: Fragment) -> Fragment:
     if len(arguments) < 2:
         raise Refused(f"{name}() of one value")
     values, kind = alike(scope, arguments, f"{name}()")
-    if kind not in {BOOLEAN, DATE, DOUBLE, LOCAL, STRING, TIMESTAMP, *WHOLE}:
+    if kind not in ORDERED:
         raise Refused(f"{name}() of {name_of(kind)}")
     function = getattr(lists, f"{name}_double" if kind is DOUBLE else name)
     listed = ", ".join(one.source for one in values)
