@@ -22,8 +22,16 @@ def is_reordered(node: Binary) -> bool:
     constants = [one for one in operands if not _has_column(one)]
     if len(operands) < 3 or not constants or len(constants) == len(operands):
         return False
-    return not (
-        _is_left_deep(node, node.operator) and _stay_in_order(node.operator, operands, constants)
+    from_the_left, here = 1, node.left
+    while isinstance(here, Binary) and here.operator == node.operator:
+        from_the_left, here = from_the_left + 1, here.left
+    if from_the_left + 1 < len(operands) or operands[-len(constants) :] != constants:
+        return True
+    # Behind the first constant, another one only makes the result larger.
+    least = 0 if node.operator == "+" else 1
+    return len(constants) > 1 and not all(
+        isinstance(one, Literal) and isinstance(one.value, int) and one.value >= least
+        for one in constants
     )
 
 
@@ -40,26 +48,6 @@ def _operands(node: Node, operator: str) -> list[Node]:
         else:
             found.append(here)
     return found
-
-
-def _is_left_deep(node: Node, operator: str) -> bool:
-    """Whether the operands are put together from the left, none of them by a `try_` function."""
-    while isinstance(node, Binary) and node.operator == operator:
-        if len(_operands(node.right, operator)) > 1:
-            return False
-        node = node.left
-    return not (isinstance(node, Call) and node.name == _TRIED[operator])
-
-
-def _stay_in_order(operator: str, operands: list[Node], constants: list[Node]) -> bool:
-    """Whether the constants are last, and the further one only makes the result larger."""
-    if operands[-len(constants) :] != constants:
-        return False
-    least = 0 if operator == "+" else 1
-    return len(constants) == 1 or all(
-        isinstance(one, Literal) and isinstance(one.value, int) and one.value >= least
-        for one in constants
-    )
 
 
 def _has_column(part: object) -> bool:

@@ -65,10 +65,6 @@ def _if_there(scope: Scope, test: Fragment, there: Fragment, absent: Fragment) -
     return choices.case(scope, [(conditions.is_null(scope, test), absent)], there)
 
 
-def _is_there(scope: Scope, value: Fragment) -> Fragment:
-    return conditions.negation(scope, conditions.is_null(scope, value))
-
-
 def _part_of_time(scope: Scope, unit: Fragment, value: Fragment) -> Fragment:
     name = _PART_OF.get(unit.literal.lower()) if isinstance(unit.literal, str) else None
     if name is None:
@@ -115,7 +111,7 @@ _BY_NAMES: Final[Mapping[str, Callable[..., Fragment]]] = {
     "if": lambda scope, test, one, other: choices.case(scope, [(test, one)], other),
     "decode": choices.decoded,
     "isnull": conditions.is_null,
-    "isnotnull": _is_there,
+    "isnotnull": lambda scope, value: conditions.negation(scope, conditions.is_null(scope, value)),
     "equal_null": conditions.same,
     "like": partial(membership.like, "LIKE"),
     "ilike": partial(membership.like, "ILIKE"),
