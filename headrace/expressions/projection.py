@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.expressions.check import analyse
 from headrace.expressions.columns import Columns, UnknownColumn
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from headrace.schema.model import Record
 
+# An item's columns, or what is wrong with it.
+_Item: TypeAlias = "tuple[Sequence[Projected], Sequence[ExpressionProblem]]"
 _PLAIN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
 _WORDS_OF_SQL = BARE_CALLS | {"null", "true", "false", "case", "not", "interval", "select"}
 
@@ -30,12 +32,6 @@ class Projected:
     expression: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    projected: tuple[Projected, ...] = ()
-    problems: tuple[ExpressionProblem, ...] = ()
-
-
 def check_projection(
     items: Sequence[str], schema: Record | None
 ) -> tuple[list[Projected], list[tuple[int, ExpressionProblem]]]:
@@ -45,9 +41,9 @@ def check_projection(
     problems: list[tuple[int, ExpressionProblem]] = []
     taken: dict[str, int] = {}
     for number, text in enumerate(items):
-        item = _item(text, columns)
-        problems += [(number, problem) for problem in item.problems]
-        for one in item.projected:
+        made, wrong = _item(text, columns)
+        problems += [(number, problem) for problem in wrong]
+        for one in made:
             folded = one.name.casefold()
             if folded in taken and one.name != "*":
                 message = f'two columns have the name "{one.name}"'
@@ -72,16 +68,15 @@ def _item(text: str, columns: Columns) -> _Item:
         return _star(text, tokens, columns)
     parsed, problems = analyse(text, columns)
     if parsed is None:
-        return _Item(problems=tuple(problems))
+        return [], problems
     return _named(text, tokens, parsed, problems, columns)
 
 
 def _column(name: str, offset: int, columns: Columns) -> _Item:
     found = columns.find([name])
     if isinstance(found, UnknownColumn):
-        problem = ExpressionProblem(found.message, found.suggestion or None, offset)
-        return _Item(problems=(problem,))
-    return _Item((Projected(name, name),))
+        return [], [ExpressionProblem(found.message, found.suggestion or None, offset)]
+    return [Projected(name, name)], []
 
 
 def _named(
@@ -104,9 +99,7 @@ def _named(
         name, expression = _own_name(inner), text.strip()
         problem = None if name or problems else _nameless(text, tokens)
     problems += [problem] if problem else []
-    if problems:
-        return _Item(problems=tuple(problems))
-    return _Item((Projected(name, expression),))
+    return ([], problems) if problems else ([Projected(name, expression)], [])
 
 
 def _without_alias(
@@ -146,18 +139,18 @@ def _star(text: str, tokens: list[Token], columns: Columns) -> _Item:
     """Expand `*` and `* EXCEPT (a, b)` to the stream's own columns."""
     dropped, problem = _dropped(tokens)
     if problem is not None:
-        return _Item(problems=(problem,))
+        return [], [problem]
     if columns.names is None:
-        return _Item((Projected("*", text.strip()),))
+        return [Projected("*", text.strip())], []
     known = {name.casefold() for name in columns.names}
     unknown = [token for token in dropped if token.name not in known]
     if unknown:
-        return _Item(problems=tuple(_unknown(token, columns.names) for token in unknown))
+        return [], [_unknown(token, columns.names) for token in unknown]
     gone = {token.name for token in dropped}
     left = [name for name in columns.names if name.casefold() not in gone]
     if not left:
-        return _Item(problems=(ExpressionProblem("no column remains", None, tokens[0].start),))
-    return _Item(tuple(Projected(name, f"`{name.replace('`', '``')}`") for name in left))
+        return [], [ExpressionProblem("no column remains", None, tokens[0].start)]
+    return [Projected(name, f"`{name.replace('`', '``')}`") for name in left], []
 
 
 def _unknown(token: Token, names: Sequence[str]) -> ExpressionProblem:

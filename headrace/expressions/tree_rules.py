@@ -14,18 +14,7 @@ from headrace.schema.model import Primitive, Type
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_QUERIES = (
-    exp.Query,
-    exp.Table,
-    exp.Values,
-    exp.From,
-    exp.Lateral,
-    exp.TableSample,
-    exp.DDL,
-    exp.DML,
-    exp.Command,
-    exp.Semicolon,
-)
+_QUERIES = (exp.Selectable, exp.From, exp.TableSample, exp.DML, exp.Command, exp.Semicolon)
 _WINDOWS = (exp.Window, exp.WithinGroup, exp.Filter, exp.Order)
 _PLACEHOLDERS = (exp.Parameter, exp.SessionParameter, exp.Placeholder)
 _NOT_BOOLEAN = (
@@ -168,13 +157,11 @@ def _step(identifier: exp.Expr) -> tuple[str, int]:
 
 
 def _is_lambda_variable(node: exp.Expr, name: str) -> bool:
-    above = node.parent
+    above = node.find_ancestor(exp.Lambda)
     while above is not None:
-        if isinstance(above, exp.Lambda):
-            names = {one.name.casefold() for one in above.expressions}
-            if name.casefold() in names:
-                return True
-        above = above.parent
+        if name.casefold() in {one.name.casefold() for one in above.expressions}:
+            return True
+        above = above.find_ancestor(exp.Lambda)
     return False
 
 
