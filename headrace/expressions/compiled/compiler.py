@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import Fragment, name_of
 from headrace.expressions.compiled.generator import Generator
 from headrace.expressions.compiled.operators.coercion import BOOLEAN
 from headrace.expressions.compiled.parser import parse
@@ -16,6 +15,7 @@ from headrace.expressions.compiled.syntax import Refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from headrace.expressions.compiled.fragment import Fragment
     from headrace.schema.model import Record, Type
 
 __all__ = ["Compiled", "NotCompiled", "Undefined", "compile_expression", "compile_filter"]
@@ -62,7 +62,7 @@ def compile_filter(text: str, schema: Record) -> Compiled | NotCompiled:
 
 def _condition(value: Fragment) -> str:
     if value.kind is not BOOLEAN:
-        raise Refused(f"a filter of {name_of(value.kind)}")
+        raise Refused(f"a filter of {value.kind_name}")
     return value.where_true
 
 

@@ -52,6 +52,11 @@ class Fragment:
         return Primitive.BYTES if isinstance(bare, Fixed) else bare
 
     @property
+    def kind_name(self) -> str:
+        """What a user calls the kind."""
+        return name_of(self.kind)
+
+    @property
     def is_literal(self) -> bool:
         """Whether the value is known, and is no NULL."""
         return self.literal is not NOTHING and self.literal is not None
@@ -164,7 +169,7 @@ def lift(  # noqa: PLR0913 - what it may do is said by name
 def need(value: Fragment, kinds: Sequence[Kind], what: str) -> Fragment:
     """Return the value where it is of one of the kinds."""
     if value.kind not in kinds or value.kind is None:
-        raise Refused(f"{what} of {name_of(value.kind)}")
+        raise Refused(f"{what} of {value.kind_name}")
     return value
 
 

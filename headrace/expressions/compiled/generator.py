@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 from headrace.contract import METADATA, METADATA_RECORD
 from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, literal_of
 from headrace.expressions.compiled.functions.dispatch import OPERATORS, call
-from headrace.expressions.compiled.operators import choices, containers
+from headrace.expressions.compiled.operators import containers
 from headrace.expressions.compiled.operators.coercion import WHOLE
-from headrace.expressions.compiled.operators.conditions import compare
-from headrace.expressions.compiled.operators.membership import evaluated_once
 from headrace.expressions.compiled.reordering import is_reordered
 from headrace.expressions.compiled.syntax import (
     Binary,
     Call,
-    Case,
     Literal,
     Name,
     Node,
@@ -54,8 +51,6 @@ class Generator:
                 return found
             case Call():
                 return call(node.name, self.scope, *map(self.value, node.arguments))
-            case Case():
-                return self._case(node)
 
     def _column(self, name: str) -> Fragment:
         if name.lower() == METADATA:
@@ -69,17 +64,3 @@ class Generator:
             return containers.field(self.scope, self.value(node.of), node.name)
         field = METADATA_RECORD.fields[containers.number_of(METADATA_RECORD, node.name)]
         return Fragment(f"m_{field.name}", field.type, field.nullable)
-
-    def _case(self, node: Case) -> Fragment:
-        otherwise = NULL if node.otherwise is None else self.value(node.otherwise)
-        if node.value is None:
-            branches = [
-                (self.value(condition), self.value(result)) for condition, result in node.branches
-            ]
-            return choices.case(self.scope, branches, otherwise)
-        value, wrap = evaluated_once(self.scope, self.value(node.value))
-        branches = [
-            (compare("=", self.scope, value, self.value(condition)), self.value(result))
-            for condition, result in node.branches
-        ]
-        return wrap(choices.case(self.scope, branches, otherwise))

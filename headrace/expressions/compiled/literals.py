@@ -59,14 +59,14 @@ def number_literal(token: Token, *, is_negative: bool = False) -> Literal:
         raise Refused(f"a number that does not fit the type {beyond}") from None
     if number is None:
         raise Refused(f'the number "{token.text[:20]}"')
-    if number.type in {"tinyint", "smallint", "float"}:
-        raise Refused(f"a number of the type {number.type}")
-    value = number.value
+    type_, value = number
+    if type_ in {"tinyint", "smallint", "float"}:
+        raise Refused(f"a number of the type {type_}")
     if not isinstance(value, decimal.Decimal):
-        return Literal(-value if is_negative else value, _TYPES[number.type])
+        return Literal(-value if is_negative else value, _TYPES[type_])
     if int(value.as_tuple().exponent) > 0:
         value = value.quantize(decimal.Decimal(1), context=_WIDE)
     _, digits, exponent = value.as_tuple()
     scale = -int(exponent)
-    type_ = Decimal(max(len(digits), scale, 1), scale)
-    return Literal(value.copy_negate() if is_negative else value, type_)
+    value = value.copy_negate() if is_negative else value
+    return Literal(value, Decimal(max(len(digits), scale, 1), scale))

@@ -12,7 +12,6 @@ from headrace.expressions.compiled.literals import number_literal, text_literal
 from headrace.expressions.compiled.syntax import (
     Binary,
     Call,
-    Case,
     Literal,
     Name,
     Node,
@@ -226,7 +225,10 @@ class _Parser(TokenStream):
                 self.expect(")")
                 return Call(name, (operand, to))
             case "trim" if self.next.name in {"both", "leading", "trailing"}:
-                return self._trim()
+                side = self.take().name
+                characters = _text(" ") if self.sees("from") else self._value()
+                self.expect("from")
+                return self._trimmed(side, characters)
             case "extract" if self.next.kind == "word":
                 unit = _text(self.take().name)
                 self.expect("from")
@@ -267,12 +269,6 @@ class _Parser(TokenStream):
         self.expect(")")
         return Call(name, tuple(arguments))
 
-    def _trim(self) -> Node:
-        side = self.take().name
-        characters = _text(" ") if self.sees("from") else self._value()
-        self.expect("from")
-        return self._trimmed(side, characters)
-
     def _trimmed(self, side: str, characters: Node) -> Node:
         operand = self._value()
         self.expect(")")
@@ -285,17 +281,18 @@ class _Parser(TokenStream):
         return _text(token.name)
 
     def _case(self) -> Node:
-        value = None if self.sees("when") else self._condition()
-        branches = []
+        """Read CASE as a call: ELSE first, the value where there is one, then the branches."""
+        value = () if self.sees("when") else (self._condition(),)
+        branches: list[Node] = []
         while self.accept("when"):
-            condition = self._condition()
+            branches.append(self._condition())
             self.expect("then")
-            branches.append((condition, self._condition()))
-        otherwise = self._condition() if self.accept("else") else None
+            branches.append(self._condition())
+        otherwise = self._condition() if self.accept("else") else Literal(None, None)
         self.expect("end")
         if not branches:
             raise Refused("a CASE without WHEN")
-        return Case(value, tuple(branches), otherwise)
+        return Call("case of a value" if value else "case", (otherwise, *value, *branches))
 
 
 def _text(text: str) -> Literal:

@@ -59,13 +59,4 @@ class Call:
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """`CASE`, with the value after it where it has one."""
-
-    value: Node | None
-    branches: tuple[tuple[Node, Node], ...]
-    otherwise: Node | None
-
-
-Node: TypeAlias = Literal | Name | Part | Binary | Call | Case
+Node: TypeAlias = Literal | Name | Part | Binary | Call

@@ -143,6 +143,8 @@ _SYNTAX: Final[Mapping[str, Callable[..., Fragment]]] = {
     "timestamp_ltz literal": partial(casts.typed_literal, "timestamp"),
     "timestamp_ntz literal": partial(casts.typed_literal, "timestamp_ntz"),
     "x literal": casts.bytes_literal,
+    "case": choices.case_when,
+    "case of a value": partial(choices.case_of_value, partial(conditions.compare, "=")),
     "[]": partial(containers.item, "[]"),
     "cast": lambda scope, value, to: casts.named_cast(to.literal, scope, value),
     "try_cast": lambda scope, value, to: casts.try_cast(to.literal, scope, value),

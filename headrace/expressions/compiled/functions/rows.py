@@ -24,31 +24,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.expressions.compiled.fragment import (
-    Fragment,
-    Kind,
-    Scope,
-    lift,
-    literal_of,
-    name_of,
-    need,
-)
+from headrace.expressions.compiled.fragment import Fragment, Kind, Scope, lift, literal_of, need
 from headrace.expressions.compiled.functions import patterns
 from headrace.expressions.compiled.operators.casts import as_kind
-from headrace.expressions.compiled.operators.coercion import (
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INT,
-    LOCAL,
-    LONG,
-    MOMENTS,
-    STRING,
-    TIMESTAMP,
-    WHOLE,
-    checked,
-)
+from headrace.expressions.compiled.operators.coercion import MOMENTS, TIMESTAMP, WHOLE, checked
 from headrace.expressions.compiled.syntax import Refused
 from headrace.schema.model import Array, Map, Primitive, Type
 
@@ -56,17 +35,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _KINDS: Final[Mapping[str, Primitive]] = {
-    "s": STRING,
-    "i": INT,
-    "l": LONG,
-    "d": DOUBLE,
-    "b": BOOLEAN,
-    "y": BYTES,
-    "a": DATE,
-    "t": TIMESTAMP,
-    "w": LOCAL,
+    "s": Primitive.STRING,
+    "i": Primitive.INT,
+    "l": Primitive.LONG,
+    "d": Primitive.DOUBLE,
+    "b": Primitive.BOOLEAN,
+    "y": Primitive.BYTES,
+    "a": Primitive.DATE,
+    "t": Primitive.TIMESTAMP_MICROS,
+    "w": Primitive.LOCAL_TIMESTAMP_MICROS,
     # NULL is taken for an int.
-    "#": INT,
+    "#": Primitive.INT,
 }
 _CONTAINERS: Final[Mapping[str, type[Array | Map]]] = {"[": Array, "{": Map}
 
@@ -107,8 +86,9 @@ class Row:
 
     def fits(self, values: Sequence[Fragment]) -> bool:
         """Whether the arguments are what the signature says before anything is cast."""
-        if isinstance(self.by, Mapping) and self._number_of_by is not None:
-            return self._knows(values[self._number_of_by].literal)
+        number = self._number_of_by
+        if isinstance(self.by, Mapping) and number is not None:
+            return _folded(values[number].literal) in self.by
         return all(map(self._fits, self.arguments, values))
 
     def _fits(self, letter: str, value: Fragment) -> bool:
@@ -122,9 +102,6 @@ class Row:
             case "m" | "/" | "%":
                 return True
         return value.kind is _KINDS[letter[-1].lower()]
-
-    def _knows(self, literal: object) -> bool:
-        return not isinstance(self.by, Mapping) or _folded(literal) in self.by
 
     def compiled(self, name: str, scope: Scope, values: Sequence[Fragment]) -> Fragment:
         """Compile a call by one of the names."""
@@ -177,7 +154,7 @@ class Row:
 
     def _container(self, what: str, letter: str, value: Fragment) -> Fragment:
         if not isinstance(value.kind, _CONTAINERS[letter]):
-            raise Refused(f"{what} of {name_of(value.kind)}")
+            raise Refused(f"{what} of {value.kind_name}")
         if self.items and isinstance(value.kind, Array):
             need(replace(value, type=value.kind.item), self.items, f"{what} of items")
         return value
@@ -196,26 +173,26 @@ class Row:
         self, what: str, scope: Scope, type_: Type | None, literal: object
     ) -> Callable[..., str]:
         template = self.source
-        called = scope.helper(template) if callable(template) else ""
-        known = {"t": scope.temporary()} if isinstance(template, str) and "{t}" in template else {}
-        known |= {} if self.f is None else {"f": scope.helper(self.f)}
-        if self.by is not None:
-            known["by"] = self._by(what, scope, literal)
+        function = self.f if isinstance(template, str) else template
+        known = {} if function is None else {"f": scope.helper(function)}
+        if isinstance(template, str) and "{t}" in template:
+            known["t"] = scope.temporary()
+        if isinstance(self.by, Mapping):
+            found = self.by.get(_folded(literal))
+            if found is None:
+                raise Refused(f"{what} with {literal!r}")
+            known["by"] = scope.helper(found) if callable(found) else str(found)
+        elif self.by is not None:
+            known["by"] = scope.helper(self.by(literal))
 
         def build(*sources: str) -> str:
             if isinstance(template, str):
                 source = template.format(*sources, **known)
             else:
-                source = f"{called}({', '.join(sources)})"
+                source = f"{known['f']}({', '.join(sources)})"
             return checked(scope, source, type_) if "^" in self.result else source
 
         return build
-
-    def _by(self, what: str, scope: Scope, literal: Any) -> str:  # noqa: ANN401 - a text or a number
-        if not self._knows(literal) or self.by is None:
-            raise Refused(f"{what} with {literal!r}")
-        found = self.by[_folded(literal)] if isinstance(self.by, Mapping) else self.by(literal)
-        return scope.helper(found) if callable(found) else str(found)
 
 
 def _folded(literal: object) -> object:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import (
-    NULL,
-    Fragment,
-    Kind,
-    Scope,
-    lift,
-    literal_of,
-    name_of,
-)
+from headrace.expressions.compiled.fragment import NULL, Fragment, Kind, Scope, lift, literal_of
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     BYTES,
@@ -124,7 +116,7 @@ def as_kind(scope: Scope, value: Fragment, kind: Primitive, what: str) -> Fragme
     is_text = (kind is STRING and value.kind is not BYTES) or value.kind is STRING
     wider = {LONG: (INT,), DOUBLE: WHOLE, DATE: MOMENTS, TIMESTAMP: (DATE, LOCAL)}
     if not is_text and value.kind not in wider.get(kind, ()):
-        raise Refused(f"{what} of {name_of(value.kind)}")
+        raise Refused(f"{what} of {value.kind_name}")
     return cast(scope, value, kind)
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.expressions.compiled.fragment import (
-    NULL,
-    Fragment,
-    Kind,
-    Scope,
-    literal_of,
-    name_of,
-    need,
-)
+from headrace.expressions.compiled.fragment import NULL, Fragment, Kind, Scope, literal_of, need
 from headrace.expressions.compiled.operators.coercion import DOUBLE, INT, NUMBERS, ORDERED, alike
 from headrace.expressions.compiled.operators.conditions import compare, condition, same
 from headrace.expressions.compiled.operators.membership import evaluated_once, refuse_fallible
@@ -22,13 +14,13 @@ from headrace.expressions.compiled.syntax import Refused
 from headrace.schema.model import Primitive, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def case(
     scope: Scope, branches: Sequence[tuple[Fragment, Fragment]], otherwise: Fragment
 ) -> Fragment:
-    """Compile CASE WHEN, and IF, which is one of one branch."""
+    """Choose the result of the first condition that is true."""
     results, kind = alike(scope, [*(result for _, result in branches), otherwise], "a CASE")
     source = results[-1].source
     conditions = [condition(one, "a condition") for one, _ in branches]
@@ -44,6 +36,28 @@ def _type(values: Sequence[Fragment], kind: Kind) -> Type | None:
     """Return the type that all values have, with its names where they agree."""
     types = {one.type for one in values if one.source != "None"}
     return types.pop() if len(types) == 1 and not isinstance(kind, Primitive) else kind
+
+
+def case_when(scope: Scope, otherwise: Fragment, *branches: Fragment) -> Fragment:
+    """Compile CASE WHEN: conditions and results in turn."""
+    return case(scope, _pairs(branches), otherwise)
+
+
+def case_of_value(
+    test: Callable[[Scope, Fragment, Fragment], Fragment],
+    scope: Scope,
+    otherwise: Fragment,
+    value: Fragment,
+    *branches: Fragment,
+) -> Fragment:
+    """Compile CASE of a value, which is tested against one value after another."""
+    again, wrap = evaluated_once(scope, value)
+    tested = [(test(scope, again, wanted), result) for wanted, result in _pairs(branches)]
+    return wrap(case(scope, tested, otherwise))
+
+
+def _pairs(values: Sequence[Fragment]) -> list[tuple[Fragment, Fragment]]:
+    return list(zip(values[::2], values[1::2], strict=False))
 
 
 def coalesce(scope: Scope, *arguments: Fragment) -> Fragment:
@@ -89,13 +103,8 @@ def decoded(scope: Scope, value: Fragment, *pairs: Fragment) -> Fragment:
         raise Refused("decode() of a charset")
     if any(wanted.kind is None for wanted in pairs[0:-1:2]):
         raise Refused("decode() of NULL")
-    again, wrap = evaluated_once(scope, value)
     otherwise = pairs[-1] if len(pairs) % 2 else NULL
-    branches = [
-        (same(scope, again, wanted), result)
-        for wanted, result in zip(pairs[0::2], pairs[1::2], strict=False)
-    ]
-    return wrap(case(scope, branches, otherwise))
+    return case_of_value(same, scope, otherwise, value, *pairs)
 
 
 def extreme(name: str, scope: Scope, *arguments: Fragment) -> Fragment:
@@ -104,7 +113,7 @@ def extreme(name: str, scope: Scope, *arguments: Fragment) -> Fragment:
         raise Refused(f"{name}() of one value")
     values, kind = alike(scope, arguments, f"{name}()")
     if kind not in ORDERED:
-        raise Refused(f"{name}() of {name_of(kind)}")
+        raise Refused(f"{name}() of {values[0].kind_name}")
     function = getattr(lists, f"{name}_double" if kind is DOUBLE else name)
     listed = ", ".join(one.source for one in values)
     fails = any(one.fails for one in values)

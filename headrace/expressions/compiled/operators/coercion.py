@@ -112,7 +112,7 @@ def widened(scope: Scope, value: Fragment, kind: Kind) -> Fragment:
     if kind in {TIMESTAMP, LOCAL} and value.kind is DATE:
         days = scope.helper(start_of_day)
         return lift(scope, [value], kind, lambda x: f"{days}({x})", fails=True)
-    raise Refused(f"a cast of {name_of(value.kind)} to {name_of(kind)}")
+    raise Refused(f"a cast of {value.kind_name} to {name_of(kind)}")
 
 
 def reckonable(scope: Scope, left: Fragment, right: Fragment) -> tuple[Fragment, Fragment]:
@@ -120,7 +120,7 @@ def reckonable(scope: Scope, left: Fragment, right: Fragment) -> tuple[Fragment,
     if STRING not in {left.kind, right.kind} or left.kind is right.kind:
         return left, right
     if not {left.kind, right.kind} <= {STRING, *NUMBERS}:
-        raise Refused(f"arithmetic of {name_of(left.kind)} and {name_of(right.kind)}")
+        raise Refused(f"arithmetic of {left.kind_name} and {right.kind_name}")
     return _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
 
 
