@@ -69,26 +69,9 @@ def _item(text: str, columns: Columns) -> _Item:
     parsed, problems = analyse(text, columns)
     if parsed is None:
         return [], problems
-    return _named(text, tokens, parsed, problems, columns)
-
-
-def _column(name: str, offset: int, columns: Columns) -> _Item:
-    found = columns.find([name])
-    if isinstance(found, UnknownColumn):
-        return [], [ExpressionProblem(found.message, found.suggestion or None, offset)]
-    return [Projected(name, name)], []
-
-
-def _named(
-    text: str,
-    tokens: list[Token],
-    parsed: exp.Expr,
-    problems: list[ExpressionProblem],
-    columns: Columns,
-) -> _Item:
     from sqlglot import exp  # noqa: PLC0415 - as in analyse
 
-    from headrace.expressions.tree_rules import problems_of  # noqa: PLC0415 - as in analyse
+    from headrace.expressions.tree_rules import own_name, problems_of  # noqa: PLC0415 - as in analyse
 
     is_aliased = isinstance(parsed, exp.Alias)
     inner = parsed.this if is_aliased else parsed
@@ -96,10 +79,17 @@ def _named(
     if is_aliased:
         name, expression, problem = _without_alias(text, tokens, parsed)
     else:
-        name, expression = _own_name(inner), text.strip()
+        name, expression = own_name(inner), text.strip()
         problem = None if name or problems else _nameless(text, tokens)
     problems += [problem] if problem else []
     return ([], problems) if problems else ([Projected(name, expression)], [])
+
+
+def _column(name: str, offset: int, columns: Columns) -> _Item:
+    found = columns.find([name])
+    if isinstance(found, UnknownColumn):
+        return [], [ExpressionProblem(found.message, found.suggestion or None, offset)]
+    return [Projected(name, name)], []
 
 
 def _without_alias(
@@ -116,18 +106,6 @@ def _without_alias(
     return name, text[:end].strip(), None
 
 
-def _own_name(node: exp.Expr) -> str:
-    """Return the last name of `a.b.c`, nothing for what is computed."""
-    from sqlglot import exp  # noqa: PLC0415 - as in analyse
-
-    if isinstance(node, exp.Column):
-        return str(node.name)
-    here = node
-    while isinstance(here, exp.Dot) and isinstance(here.expression, exp.Identifier):
-        here = here.this
-    return str(node.expression.name) if isinstance(here, exp.Column) and here is not node else ""
-
-
 def _nameless(text: str, tokens: list[Token]) -> ExpressionProblem:
     names = [token.name for token in tokens if token.kind in {"word", "quoted"}]
     guess = names[-1] if names and re.fullmatch(r"[a-z_]\w*", names[-1]) else "name"
@@ -137,9 +115,17 @@ def _nameless(text: str, tokens: list[Token]) -> ExpressionProblem:
 
 def _star(text: str, tokens: list[Token], columns: Columns) -> _Item:
     """Expand `*` and `* EXCEPT (a, b)` to the stream's own columns."""
-    dropped, problem = _dropped(tokens)
-    if problem is not None:
-        return [], [problem]
+    dropped, commas = tokens[3:-1:2], tokens[4:-1:2]
+    is_except = (
+        [token.name for token in tokens[1:3]] == ["except", "("]
+        and tokens[-1].text == ")"
+        and all(token.is_name for token in dropped)
+        and all(token.text == "," for token in commas)
+        and len(dropped) == len(commas) + 1
+    )
+    if len(tokens) > 1 and not is_except:
+        message = "write * alone, or * EXCEPT (a, b)"
+        return [], [ExpressionProblem(message, None, tokens[1].start)]
     if columns.names is None:
         return [Projected("*", text.strip())], []
     known = {name.casefold() for name in columns.names}
@@ -156,21 +142,3 @@ def _star(text: str, tokens: list[Token], columns: Columns) -> _Item:
 def _unknown(token: Token, names: Sequence[str]) -> ExpressionProblem:
     advice = did_you_mean(token.unquoted, names) or None
     return ExpressionProblem(f'unknown column "{token.text}"', advice, token.start)
-
-
-def _dropped(tokens: list[Token]) -> tuple[list[Token], ExpressionProblem | None]:
-    if len(tokens) == 1:
-        return [], None
-    inside = tokens[3:-1]
-    names, commas = inside[::2], inside[1::2]
-    is_except = (
-        [token.name for token in tokens[1:3]] == ["except", "("]
-        and tokens[-1].text == ")"
-        and all(token.is_name for token in names)
-        and all(token.text == "," for token in commas)
-        and len(names) == len(commas) + 1
-    )
-    if is_except:
-        return names, None
-    message = "write * alone, or * EXCEPT (a, b)"
-    return [], ExpressionProblem(message, None, tokens[1].start)

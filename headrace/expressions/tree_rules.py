@@ -36,6 +36,7 @@ _NOT_BOOLEAN = (
     exp.HexString,
     exp.RawString,
 )
+_MAYBE_BOOLEAN = (Primitive.BOOLEAN, None)
 # Where a text is compared or passed on as a text.
 _AS_TEXT = (
     exp.EQ,
@@ -70,6 +71,16 @@ def offset_of(node: exp.Expr) -> int:
         int(one.meta["start"]) for one in node.find_all(exp.Identifier) if "start" in one.meta
     ]
     return min(starts, default=0)
+
+
+def own_name(node: exp.Expr) -> str:
+    """Return the last name of `a.b.c`, nothing for what is computed."""
+    if isinstance(node, exp.Column):
+        return str(node.name)
+    here = node
+    while isinstance(here, exp.Dot) and isinstance(here.expression, exp.Identifier):
+        here = here.this
+    return str(node.expression.name) if isinstance(here, exp.Column) and here is not node else ""
 
 
 def problems_of(
@@ -174,16 +185,11 @@ def not_boolean(tree: exp.Expr, columns: Columns) -> ExpressionProblem | None:
             left.append(node.this)
         elif isinstance(node, exp.And | exp.Or):
             left.extend((node.right, node.left))
-        elif isinstance(node, _NOT_BOOLEAN) or _is_other_column(node, columns):
+        elif isinstance(node, _NOT_BOOLEAN) or _type_of(node, columns) not in _MAYBE_BOOLEAN:
             message = "a filter needs a condition (true or false), but this is a value"
             advice = "compare it: = '…', > 0, IS NOT NULL"
             return ExpressionProblem(message, advice, offset_of(node))
     return None
-
-
-def _is_other_column(node: exp.Expr, columns: Columns) -> bool:
-    kind = _type_of(node, columns)
-    return kind is not None and kind is not Primitive.BOOLEAN
 
 
 def _type_of(node: exp.Expr, columns: Columns) -> Type | None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record | None
 NOTHING: Final = object()
-_CHEAP: Final = re.compile(r"r\.f\d+|\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +98,6 @@ class Scope:
         name = f"c_{hashlib.sha256(said).hexdigest()[:20]}"
         self.constants[name] = value
         return name
-
-    @staticmethod
-    def is_cheap(source: str) -> bool:
-        """Whether source may as well be repeated as given a name: a column, a name."""
-        return _CHEAP.fullmatch(source) is not None
 
     def bound(self, source: str) -> tuple[str, str]:
         """Return source for the first use of a value, and for each use after it."""

@@ -41,11 +41,9 @@ def _unescaped(found: re.Match[str]) -> str:
     escape = found[1]
     if escape is None:
         return found[0][0]
-    code = int(escape[1:], 16) if escape[0] in "uU" and len(escape) > 1 else None
-    if len(escape) == 3:
-        code = int(escape, 8)
-    if code is None:
+    if len(escape) == 1:
         return _ESCAPED.get(escape, escape)
+    code = int(escape, 8) if len(escape) == 3 else int(escape[1:], 16)
     if code > 0x10FFFF or 0xD800 <= code < 0xE000:
         raise Refused(f"the escape \\{escape} in a text")
     return chr(code)

@@ -9,15 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.expressions.compiled.literals import number_literal, text_literal
-from headrace.expressions.compiled.syntax import (
-    Binary,
-    Call,
-    Literal,
-    Name,
-    Node,
-    Part,
-    Refused,
-)
+from headrace.expressions.compiled.syntax import Binary, Call, Literal, Name, Node, Part, Refused
 from headrace.expressions.compiled.token_stream import END, TokenStream
 from headrace.expressions.tokens import BARE_CALLS, Token
 from headrace.schema.model import Primitive

@@ -62,7 +62,7 @@ def _if_null(scope: Scope, value: Fragment, other: Fragment) -> Fragment:
 
 
 def _if_there(scope: Scope, test: Fragment, there: Fragment, absent: Fragment) -> Fragment:
-    return choices.case(scope, [(conditions.is_null(scope, test), absent)], there)
+    return choices.case(scope, there, conditions.is_null(scope, test), absent)
 
 
 def _part_of_time(scope: Scope, unit: Fragment, value: Fragment) -> Fragment:
@@ -108,7 +108,7 @@ _BY_NAMES: Final[Mapping[str, Callable[..., Fragment]]] = {
     "nvl2": _if_there,
     "nullifzero": choices.null_if_zero,
     "zeroifnull": choices.zero_if_null,
-    "if": lambda scope, test, one, other: choices.case(scope, [(test, one)], other),
+    "if": lambda scope, test, one, other: choices.case(scope, other, test, one),
     "decode": choices.decoded,
     "isnull": conditions.is_null,
     "isnotnull": lambda scope, value: conditions.negation(scope, conditions.is_null(scope, value)),
@@ -134,8 +134,8 @@ _BY_NAMES: Final[Mapping[str, Callable[..., Fragment]]] = {
 # What the parser makes of syntax, and no user calls.
 _SYNTAX: Final[Mapping[str, Callable[..., Fragment]]] = {
     "NOT": conditions.negation,
-    "is true": conditions.is_true,
-    "is false": conditions.is_false,
+    "is true": partial(conditions.is_truth, True),
+    "is false": partial(conditions.is_truth, False),
     "in": membership.one_of,
     "between": membership.between,
     "date literal": partial(casts.typed_literal, "date"),
@@ -143,7 +143,7 @@ _SYNTAX: Final[Mapping[str, Callable[..., Fragment]]] = {
     "timestamp_ltz literal": partial(casts.typed_literal, "timestamp"),
     "timestamp_ntz literal": partial(casts.typed_literal, "timestamp_ntz"),
     "x literal": casts.bytes_literal,
-    "case": choices.case_when,
+    "case": choices.case,
     "case of a value": partial(choices.case_of_value, partial(conditions.compare, "=")),
     "[]": partial(containers.item, "[]"),
     "cast": lambda scope, value, to: casts.named_cast(to.literal, scope, value),

@@ -7,6 +7,7 @@ character that may come any number of times is followed by one that it cannot be
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final
@@ -60,10 +61,7 @@ def _check(sequence: list[Any], known: frozenset[str]) -> None:
     nodes = list(_flat(sequence))
     starts_at_the_start = bool(nodes) and nodes[0] == (c.AT, c.AT_BEGINNING_STRING)
     items = [_item(node, known) for node in nodes if node[0] is not c.AT]
-    ways = 1
-    for item in items:
-        ways *= item.ways
-    if ways > _MOST_WAYS:
+    if math.prod(item.ways for item in items) > _MOST_WAYS:
         raise _NotLinear
     opened = [number for number, item in enumerate(items) if item.is_open]
     for number in opened[:-1]:
@@ -126,13 +124,12 @@ def _bounded(nodes: list[Any], known: frozenset[str]) -> _Item:
     items = [_item(node, known) for node in nodes if node[0] is not c.AT]
     if any(item.is_open for item in items):
         raise _NotLinear
-    ways, least = 1, 0
+    least = 0
     characters: frozenset[str] = frozenset()
     for item in items:
-        ways *= item.ways
         characters = characters if least else characters | item.characters
         least += item.least
-    return _Item(min(least, 1), False, characters, ways)
+    return _Item(min(least, 1), False, characters, math.prod(item.ways for item in items))
 
 
 def _signs(node: Any, known: frozenset[str]) -> frozenset[str]:  # noqa: ANN401 - as above

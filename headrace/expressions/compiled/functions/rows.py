@@ -162,12 +162,10 @@ class Row:
     def _type(self, arguments: Sequence[Fragment], moments: set[Kind]) -> Type | None:
         if self.of is not None:
             return self.of(arguments[0].kind)
-        match self.result[0]:
-            case "=":
-                return arguments[0].type
-            case "m":
-                return moments.pop()
-        return _KINDS[self.result[0]]
+        letter = self.result[0]
+        if letter == "=":
+            return arguments[0].type
+        return moments.pop() if letter == "m" else _KINDS[letter]
 
     def _build(
         self, what: str, scope: Scope, type_: Type | None, literal: object

@@ -7,12 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from headrace.expressions.compiled.runtime.errors import Undefined
-from headrace.expressions.compiled.runtime.moments import (
-    civil,
-    days_of,
-    start_of_day,
-    year_text,
-)
+from headrace.expressions.compiled.runtime.moments import civil, days_of, start_of_day, year_text
 from headrace.expressions.compiled.syntax import Refused
 from headrace.times import DAY_US
 

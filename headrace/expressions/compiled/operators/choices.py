@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from headrace.expressions.compiled.fragment import NULL, Fragment, Kind, Scope, literal_of, need
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-def case(
-    scope: Scope, branches: Sequence[tuple[Fragment, Fragment]], otherwise: Fragment
-) -> Fragment:
-    """Choose the result of the first condition that is true."""
-    results, kind = alike(scope, [*(result for _, result in branches), otherwise], "a CASE")
+def case(scope: Scope, otherwise: Fragment, *branches: Fragment) -> Fragment:
+    """Compile CASE WHEN, and IF; `branches` are conditions, each followed by its result."""
+    results, kind = alike(scope, [*branches[1::2], otherwise], "a CASE")
     source = results[-1].source
-    conditions = [condition(one, "a condition") for one, _ in branches]
+    conditions = [condition(one, "a condition") for one in branches[::2]]
     for test, result in reversed(list(zip(conditions, results, strict=False))):
         source = f"{result.source} if {test.where_true} else {source}"
     fails = any(one.fails for one in (*conditions, *results))
@@ -38,11 +37,6 @@ def _type(values: Sequence[Fragment], kind: Kind) -> Type | None:
     return types.pop() if len(types) == 1 and not isinstance(kind, Primitive) else kind
 
 
-def case_when(scope: Scope, otherwise: Fragment, *branches: Fragment) -> Fragment:
-    """Compile CASE WHEN: conditions and results in turn."""
-    return case(scope, _pairs(branches), otherwise)
-
-
 def case_of_value(
     test: Callable[[Scope, Fragment, Fragment], Fragment],
     scope: Scope,
@@ -52,12 +46,9 @@ def case_of_value(
 ) -> Fragment:
     """Compile CASE of a value, which is tested against one value after another."""
     again, wrap = evaluated_once(scope, value)
-    tested = [(test(scope, again, wanted), result) for wanted, result in _pairs(branches)]
-    return wrap(case(scope, tested, otherwise))
-
-
-def _pairs(values: Sequence[Fragment]) -> list[tuple[Fragment, Fragment]]:
-    return list(zip(values[::2], values[1::2], strict=False))
+    tests = [test(scope, again, wanted) for wanted in branches[::2]]
+    tested = chain.from_iterable(zip(tests, branches[1::2], strict=True))
+    return wrap(case(scope, otherwise, *tested))
 
 
 def coalesce(scope: Scope, *arguments: Fragment) -> Fragment:
@@ -82,8 +73,7 @@ def null_if(scope: Scope, value: Fragment, other: Fragment) -> Fragment:
     refuse_fallible(value, "nullif()")
     again, wrap = evaluated_once(scope, value)
     equal = compare("=", scope, again, other)
-    found = case(scope, [(equal, replace(NULL, type=value.type))], again)
-    return wrap(found)
+    return wrap(case(scope, again, equal, replace(NULL, type=value.type)))
 
 
 def null_if_zero(scope: Scope, value: Fragment) -> Fragment:
@@ -104,7 +94,7 @@ def decoded(scope: Scope, value: Fragment, *pairs: Fragment) -> Fragment:
     if any(wanted.kind is None for wanted in pairs[0:-1:2]):
         raise Refused("decode() of NULL")
     otherwise = pairs[-1] if len(pairs) % 2 else NULL
-    return case_of_value(same, scope, otherwise, value, *pairs)
+    return case_of_value(same, scope, otherwise, value, *pairs[: len(pairs) // 2 * 2])
 
 
 def extreme(name: str, scope: Scope, *arguments: Fragment) -> Fragment:

@@ -17,11 +17,7 @@ from headrace.expressions.compiled.fragment import (
 )
 from headrace.expressions.compiled.runtime import numbers
 from headrace.expressions.compiled.runtime.errors import Undefined, overflow
-from headrace.expressions.compiled.runtime.moments import (
-    days_of_text,
-    micros_of_text,
-    start_of_day,
-)
+from headrace.expressions.compiled.runtime.moments import days_of_text, micros_of_text, start_of_day
 from headrace.expressions.compiled.syntax import Refused
 from headrace.schema.model import Decimal, Primitive, Type
 

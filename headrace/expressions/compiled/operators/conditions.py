@@ -48,16 +48,10 @@ def _doubles(scope: Scope, operator: str, right: Fragment) -> Callable[[str, str
             opposite = "<=" if operator == ">" else "<"
             return lambda a, b: f"not {a} {opposite} {b}"
         return _plainly(operator)
-    equal, less = scope.helper(double_equal), scope.helper(double_less)
-    shapes: dict[str, Callable[[str, str], str]] = {
-        "=": lambda a, b: f"{equal}({a}, {b})",
-        "<>": lambda a, b: f"not {equal}({a}, {b})",
-        "<": lambda a, b: f"{less}({a}, {b})",
-        ">=": lambda a, b: f"not {less}({a}, {b})",
-        ">": lambda a, b: f"{less}({b}, {a})",
-        "<=": lambda a, b: f"not {less}({b}, {a})",
-    }
-    return shapes[operator]
+    # a > b is b < a, and a >= b is not a < b.
+    name = scope.helper(double_equal if operator in {"=", "<>"} else double_less)
+    call = f"{name}({{1}}, {{0}})" if operator in {">", "<="} else f"{name}({{0}}, {{1}})"
+    return (f"not {call}" if operator in {"<>", ">=", "<="} else call).format
 
 
 def same(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
@@ -76,23 +70,15 @@ def same(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
         source = f"({_plainly('=')(left.source, right.source)})"
         return Fragment(source, BOOLEAN, nullable=False, fails=left.fails or right.fails)
     value = lift(scope, [left, right], BOOLEAN, _doubles(scope, "=", right), all_first=True)
-    return is_true(scope, value)
+    return is_truth(True, scope, value)
 
 
-def is_true(_scope: Scope, value: Fragment) -> Fragment:
-    """Compile `IS TRUE`, which is false for null."""
-    value = condition(value, "IS TRUE")
+def is_truth(wanted: bool, scope: Scope, value: Fragment) -> Fragment:
+    """Compile `IS TRUE` and `IS FALSE`, which are false for null."""
+    value = condition(value, f"IS {wanted}".upper())
     if not value.nullable:
-        return value
-    return Fragment(f"({value.source} is True)", BOOLEAN, nullable=False, fails=value.fails)
-
-
-def is_false(scope: Scope, value: Fragment) -> Fragment:
-    """Compile `IS FALSE`, which is false for null."""
-    value = condition(value, "IS FALSE")
-    if not value.nullable:
-        return negation(scope, value)
-    return Fragment(f"({value.source} is False)", BOOLEAN, nullable=False, fails=value.fails)
+        return value if wanted else negation(scope, value)
+    return Fragment(f"({value.source} is {wanted})", BOOLEAN, nullable=False, fails=value.fails)
 
 
 def is_null(_scope: Scope, value: Fragment) -> Fragment:

@@ -22,6 +22,9 @@ from headrace.expressions.compiled.syntax import Refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+# A column or a name may as well be repeated as given a name.
+_CHEAP = re.compile(r"r\.f\d+|\w+")
+
 
 def one_of(scope: Scope, value: Fragment, *others: Fragment) -> Fragment:
     """Compile `IN (…)`."""
@@ -65,7 +68,7 @@ def evaluated_once(
     scope: Scope, value: Fragment
 ) -> tuple[Fragment, Callable[[Fragment], Fragment]]:
     """Return a value that is evaluated once and used often, and what puts its evaluation first."""
-    if value.is_literal or scope.is_cheap(value.source):
+    if value.is_literal or _CHEAP.fullmatch(value.source):
         return value, lambda whole: whole
     name = scope.temporary()
     again = Fragment(name, value.type, value.nullable, declared=value.declared)
