@@ -87,7 +87,8 @@ def _compiled(
         return NotCompiled(refused.reason)
     except (RecursionError, MemoryError, SyntaxError):
         return NotCompiled("it is nested too deep")
-    names, known = tuple(_names(code)), {**_BUILTINS, **generator.scope.constants}
+    names = tuple(_names(code))
+    known = {**_BUILTINS, **generator.scope.constants}
     return Compiled(
         source,
         value.type,

@@ -22,10 +22,12 @@ def is_reordered(node: Binary) -> bool:
     constants = [one for one in operands if not _has_column(one)]
     if len(operands) < 3 or not constants or len(constants) == len(operands):
         return False
-    from_the_left, here = 1, node.left
+    from_the_left = 1
+    here: Node = node
     while isinstance(here, Binary) and here.operator == node.operator:
-        from_the_left, here = from_the_left + 1, here.left
-    if from_the_left + 1 < len(operands) or operands[-len(constants) :] != constants:
+        from_the_left += 1
+        here = here.left
+    if from_the_left < len(operands) or operands[-len(constants) :] != constants:
         return True
     # Behind the first constant, another one only makes the result larger.
     least = 0 if node.operator == "+" else 1
