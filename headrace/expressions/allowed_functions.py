@@ -46,8 +46,7 @@ CLOCK = "it gives another value in a replay than live"
 CLOCK_ADVICE = "use a column of the record, such as __metadata__.kafka_ingestion_ts"
 _GROUPS: tuple[tuple[str, str, str], ...] = (
     (
-        """current_timestamp now current_date curdate localtimestamp current_time
-       """,
+        "current_timestamp now current_date curdate localtimestamp current_time",
         CLOCK,
         CLOCK_ADVICE,
     ),

@@ -23,10 +23,8 @@ def check_filter(text: str, schema: Record | None) -> list[ExpressionProblem]:
     from headrace.expressions.tree_rules import not_boolean, problems_of  # noqa: PLC0415 - as in analyse
 
     problems = problems_of(parsed, columns, problems)
-    if not problems:
-        value = not_boolean(parsed, columns)
-        problems += [value] if value else []
-    return problems
+    wrong = None if problems else not_boolean(parsed, columns)
+    return problems if wrong is None else [wrong]
 
 
 def analyse(text: str, columns: Columns) -> tuple[exp.Expr | None, list[ExpressionProblem]]:

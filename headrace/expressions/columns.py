@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from headrace.contract import METADATA_FIELD
 from headrace.problems import did_you_mean
-from headrace.schema.model import Array, Map, Record
+from headrace.schema.model import Array, Map, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from headrace.schema.model import Type
 
 # The step of `a[0]` and `m['k']`.
 ITEM = "[]"
@@ -51,13 +49,8 @@ class Columns:
 
     def find(self, parts: Sequence[str]) -> KnownColumn | UnknownColumn:
         """Look up `a.b.c`, without regard to case, through records, arrays and maps."""
-        first = self._all.field(parts[0])
-        if first is None:
-            if self.record is None:
-                return KnownColumn(None)
-            return self._missing(parts, 0)
-        here: Type | None = first.type
-        for number, part in enumerate(parts[1:], start=1):
+        here: Type = self._all
+        for number, part in enumerate(parts):
             if part == ITEM:
                 if not isinstance(here, Array | Map):
                     return KnownColumn(None)
@@ -69,36 +62,25 @@ class Columns:
                 here = here.value
                 continue
             field = here.field(part) if isinstance(here, Record) else None
+            if field is None and not number and self.record is None:
+                return KnownColumn(None)
             if field is None:
-                return self._missing(parts, number)
+                return self._missing(parts, number, has_fields=isinstance(here, Record))
             here = field.type
         return KnownColumn(here)
 
-    def _missing(self, parts: Sequence[str], number: int) -> UnknownColumn:
+    def _missing(self, parts: Sequence[str], number: int, *, has_fields: bool) -> UnknownColumn:
         name = ".".join(parts).replace(f".{ITEM}", ITEM)
-        if number and not self._has_fields(parts[:number]):
+        if not has_fields:
             above = ".".join(parts[:number])
             return UnknownColumn(f'unknown column "{name}"', f'"{above}" has no fields', number)
-        known = self.dotted()
-        if number:
-            above_it = [part for part in parts[:number] if part != ITEM]
-            prefix = ".".join(above_it).casefold() + "."
-            known = [one for one in known if one.casefold().startswith(prefix)]
+        prefix = "".join(f"{part}." for part in parts[:number] if part != ITEM).casefold()
+        known = [one for one in _dotted(self._all, "", 0) if one.casefold().startswith(prefix)]
         return UnknownColumn(f'unknown column "{name}"', did_you_mean(name, known), number)
-
-    def _has_fields(self, parts: Sequence[str]) -> bool:
-        found = self.find(parts)
-        here = found.type if isinstance(found, KnownColumn) else None
-        while isinstance(here, Array):
-            here = here.item
-        return isinstance(here, Record)
-
-    def dotted(self) -> list[str]:
-        """Return the name of every column and every field in it, `a.b.c`."""
-        return list(_dotted(self._all, "", 0))
 
 
 def _dotted(record: Record, prefix: str, depth: int) -> Iterator[str]:
+    """Give the name of every column and every field in it, `a.b.c`."""
     for field in record.fields:
         yield prefix + field.name
         inner: Type = field.type

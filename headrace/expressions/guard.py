@@ -17,17 +17,14 @@ from headrace.expressions.allowed_functions import (
     KEYWORDS,
     REFUSED,
 )
-from headrace.expressions.columns import KnownColumn
+from headrace.expressions.columns import Columns, KnownColumn
 from headrace.expressions.compiled.runtime.errors import Undefined
 from headrace.expressions.compiled.runtime.moments import days_of_text
-from headrace.expressions.tokens import BARE_CALLS, LONGEST, ExpressionProblem, number_of
+from headrace.expressions.tokens import BARE_CALLS, LONGEST, ExpressionProblem, Token, number_of
 from headrace.problems import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from headrace.expressions.columns import Columns
-    from headrace.expressions.tokens import Token
 
 DEEPEST = 40
 
@@ -103,8 +100,8 @@ def bad_calls(tokens: Sequence[Token], columns: Columns) -> Iterator[ExpressionP
         before = tokens[number - 1] if number else None
         opens = after is not None and after.text == "("
         if opens and token.is_name:
-            is_empty = tokens[number + 2 : number + 3] and tokens[number + 2].text == ")"
-            problem = _call(token, before) or (_clock(token) if is_empty else None)
+            is_empty = [one.text for one in tokens[number + 2 : number + 3]] == [")"]
+            problem = _call(token, before, is_empty=is_empty)
         elif opens and (token.kind in {"text", "number"} or token.text in {")", "]"}):
             problem = ExpressionProblem(
                 "this is called like a function, but is not one", None, token.start
@@ -117,7 +114,7 @@ def bad_calls(tokens: Sequence[Token], columns: Columns) -> Iterator[ExpressionP
             yield problem
 
 
-def _call(token: Token, before: Token | None) -> ExpressionProblem | None:
+def _call(token: Token, before: Token | None, *, is_empty: bool) -> ExpressionProblem | None:
     name = token.name
     if before is not None and before.text == ".":
         message = f'"{token.text}" is called with a prefix, so it could be any function'
@@ -126,10 +123,12 @@ def _call(token: Token, before: Token | None) -> ExpressionProblem | None:
         return None
     # `like any (…)` asks about a list; any(…) alone is an aggregate
     is_list = before is not None and before.name in {"like", "ilike"}
-    if name in ALLOWED or (name in {"any", "all", "some"} and is_list):
+    # With an argument it reads that, without one the clock.
+    is_clock = name == "unix_timestamp" and is_empty
+    if not is_clock and (name in ALLOWED or (name in {"any", "all", "some"} and is_list)):
         return None
-    if name in REFUSED:
-        reason, advice = REFUSED[name]
+    if is_clock or name in REFUSED:
+        reason, advice = (CLOCK, CLOCK_ADVICE) if is_clock else REFUSED[name]
         return ExpressionProblem(f"{name}() is not allowed: {reason}", advice, token.start)
     if name == "over":
         message = "a window needs several records, and an expression sees one at a time"
@@ -137,13 +136,6 @@ def _call(token: Token, before: Token | None) -> ExpressionProblem | None:
     message = f"{name}() is not an allowed function"
     near = nearest(name, ALLOWED)
     return ExpressionProblem(message, did_you_mean(name, [near]) if near else None, token.start)
-
-
-def _clock(token: Token) -> ExpressionProblem | None:
-    # With an argument it reads that, without one the clock.
-    if token.name != "unix_timestamp":
-        return None
-    return ExpressionProblem(f"{token.name}() is not allowed: {CLOCK}", CLOCK_ADVICE, token.start)
 
 
 def _bare(token: Token, columns: Columns) -> ExpressionProblem | None:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
+from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.tokenizer_core import TokenType
 
-from headrace.expressions.tokens import ExpressionProblem
+from headrace.expressions.tokens import ExpressionProblem, Token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from headrace.expressions.tokens import Token
 
 _QUOTED = {
     TokenType.STRING,
@@ -29,17 +27,6 @@ _QUOTED = {
     TokenType.BYTE_STRING,
     TokenType.IDENTIFIER,
 }
-_OTHER_FAILURES = (
-    SqlglotError,
-    RecursionError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    AssertionError,
-    NotImplementedError,
-)
 
 
 def parse(text: str) -> exp.Expr | ExpressionProblem:
@@ -52,7 +39,7 @@ def parse(text: str) -> exp.Expr | ExpressionProblem:
         return _located(text, problem)
     except RecursionError:
         return ExpressionProblem("nested too deep", "split it up", 0)
-    except _OTHER_FAILURES:
+    except Exception:  # noqa: BLE001 - a text may break the parser in any way
         return ExpressionProblem("this cannot be parsed as Spark SQL", None, 0)
     finally:
         logger.disabled = was_disabled
@@ -71,7 +58,7 @@ def same_quotes(text: str, tokens: Sequence[Token]) -> ExpressionProblem | None:
             for token in sqlglot.tokenize(text, dialect="spark")
             if token.token_type in _QUOTED
         ]
-    except _OTHER_FAILURES:
+    except Exception:  # noqa: BLE001 - as in parse
         return ExpressionProblem("this cannot be read as Spark SQL", None, 0)
     ours = [token for token in tokens if token.kind in {"text", "quoted"}]
     for number, token in enumerate(ours):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.expressions.check import analyse
 from headrace.expressions.columns import Columns, UnknownColumn
-from headrace.expressions.tokens import BARE_CALLS, ExpressionProblem, tokens_of
+from headrace.expressions.tokens import BARE_CALLS, ExpressionProblem, Token, tokens_of
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from headrace.expressions.tokens import Token
     from headrace.schema.model import Record
 
+# An item's columns, or what is wrong with it.
+_Item: TypeAlias = "tuple[Sequence[Projected], Sequence[ExpressionProblem]]"
 _PLAIN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
 _WORDS_OF_SQL = BARE_CALLS | {"null", "true", "false", "case", "not", "interval", "select"}
 
@@ -31,12 +32,6 @@ class Projected:
     expression: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    projected: tuple[Projected, ...] = ()
-    problems: tuple[ExpressionProblem, ...] = ()
-
-
 def check_projection(
     items: Sequence[str], schema: Record | None
 ) -> tuple[list[Projected], list[tuple[int, ExpressionProblem]]]:
@@ -46,9 +41,9 @@ def check_projection(
     problems: list[tuple[int, ExpressionProblem]] = []
     taken: dict[str, int] = {}
     for number, text in enumerate(items):
-        item = _item(text, columns)
-        problems += [(number, problem) for problem in item.problems]
-        for one in item.projected:
+        made, wrong = _item(text, columns)
+        problems += [(number, problem) for problem in wrong]
+        for one in made:
             folded = one.name.casefold()
             if folded in taken and one.name != "*":
                 message = f'two columns have the name "{one.name}"'
@@ -73,28 +68,10 @@ def _item(text: str, columns: Columns) -> _Item:
         return _star(text, tokens, columns)
     parsed, problems = analyse(text, columns)
     if parsed is None:
-        return _Item(problems=tuple(problems))
-    return _named(text, tokens, parsed, problems, columns)
-
-
-def _column(name: str, offset: int, columns: Columns) -> _Item:
-    found = columns.find([name])
-    if isinstance(found, UnknownColumn):
-        problem = ExpressionProblem(found.message, found.suggestion or None, offset)
-        return _Item(problems=(problem,))
-    return _Item((Projected(name, name),))
-
-
-def _named(
-    text: str,
-    tokens: list[Token],
-    parsed: exp.Expr,
-    problems: list[ExpressionProblem],
-    columns: Columns,
-) -> _Item:
+        return [], problems
     from sqlglot import exp  # noqa: PLC0415 - as in analyse
 
-    from headrace.expressions.tree_rules import problems_of  # noqa: PLC0415 - as in analyse
+    from headrace.expressions.tree_rules import own_name, problems_of  # noqa: PLC0415 - as in analyse
 
     is_aliased = isinstance(parsed, exp.Alias)
     inner = parsed.this if is_aliased else parsed
@@ -102,12 +79,17 @@ def _named(
     if is_aliased:
         name, expression, problem = _without_alias(text, tokens, parsed)
     else:
-        name, expression = _own_name(inner), text.strip()
+        name, expression = own_name(inner), text.strip()
         problem = None if name or problems else _nameless(text, tokens)
     problems += [problem] if problem else []
-    if problems:
-        return _Item(problems=tuple(problems))
-    return _Item((Projected(name, expression),))
+    return ([], problems) if problems else ([Projected(name, expression)], [])
+
+
+def _column(name: str, offset: int, columns: Columns) -> _Item:
+    found = columns.find([name])
+    if isinstance(found, UnknownColumn):
+        return [], [ExpressionProblem(found.message, found.suggestion or None, offset)]
+    return [Projected(name, name)], []
 
 
 def _without_alias(
@@ -124,18 +106,6 @@ def _without_alias(
     return name, text[:end].strip(), None
 
 
-def _own_name(node: exp.Expr) -> str:
-    """Return the last name of `a.b.c`, nothing for what is computed."""
-    from sqlglot import exp  # noqa: PLC0415 - as in analyse
-
-    if isinstance(node, exp.Column):
-        return str(node.name)
-    here = node
-    while isinstance(here, exp.Dot) and isinstance(here.expression, exp.Identifier):
-        here = here.this
-    return str(node.expression.name) if isinstance(here, exp.Column) and here is not node else ""
-
-
 def _nameless(text: str, tokens: list[Token]) -> ExpressionProblem:
     names = [token.name for token in tokens if token.kind in {"word", "quoted"}]
     guess = names[-1] if names and re.fullmatch(r"[a-z_]\w*", names[-1]) else "name"
@@ -145,40 +115,30 @@ def _nameless(text: str, tokens: list[Token]) -> ExpressionProblem:
 
 def _star(text: str, tokens: list[Token], columns: Columns) -> _Item:
     """Expand `*` and `* EXCEPT (a, b)` to the stream's own columns."""
-    dropped, problem = _dropped(tokens)
-    if problem is not None:
-        return _Item(problems=(problem,))
+    dropped, commas = tokens[3:-1:2], tokens[4:-1:2]
+    is_except = (
+        [token.name for token in tokens[1:3]] == ["except", "("]
+        and tokens[-1].text == ")"
+        and all(token.is_name for token in dropped)
+        and all(token.text == "," for token in commas)
+        and len(dropped) == len(commas) + 1
+    )
+    if len(tokens) > 1 and not is_except:
+        message = "write * alone, or * EXCEPT (a, b)"
+        return [], [ExpressionProblem(message, None, tokens[1].start)]
     if columns.names is None:
-        return _Item((Projected("*", text.strip()),))
+        return [Projected("*", text.strip())], []
     known = {name.casefold() for name in columns.names}
     unknown = [token for token in dropped if token.name not in known]
     if unknown:
-        return _Item(problems=tuple(_unknown(token, columns.names) for token in unknown))
+        return [], [_unknown(token, columns.names) for token in unknown]
     gone = {token.name for token in dropped}
     left = [name for name in columns.names if name.casefold() not in gone]
     if not left:
-        return _Item(problems=(ExpressionProblem("no column remains", None, tokens[0].start),))
-    return _Item(tuple(Projected(name, f"`{name.replace('`', '``')}`") for name in left))
+        return [], [ExpressionProblem("no column remains", None, tokens[0].start)]
+    return [Projected(name, f"`{name.replace('`', '``')}`") for name in left], []
 
 
 def _unknown(token: Token, names: Sequence[str]) -> ExpressionProblem:
     advice = did_you_mean(token.unquoted, names) or None
     return ExpressionProblem(f'unknown column "{token.text}"', advice, token.start)
-
-
-def _dropped(tokens: list[Token]) -> tuple[list[Token], ExpressionProblem | None]:
-    if len(tokens) == 1:
-        return [], None
-    inside = tokens[3:-1]
-    names, commas = inside[::2], inside[1::2]
-    is_except = (
-        [token.name for token in tokens[1:3]] == ["except", "("]
-        and tokens[-1].text == ")"
-        and all(token.is_name for token in names)
-        and all(token.text == "," for token in commas)
-        and len(names) == len(commas) + 1
-    )
-    if is_except:
-        return names, None
-    message = "write * alone, or * EXCEPT (a, b)"
-    return [], ExpressionProblem(message, None, tokens[1].start)

@@ -17,12 +17,14 @@ _WINDOW = re.compile(r"(?<![\w`.'\"])window(?=\s*[.(])", re.IGNORECASE)
 
 def check_query(text: str) -> list[ExpressionProblem]:
     """Return why a text is not one query of Spark SQL."""
+    from sqlglot import exp  # noqa: PLC0415 - loaded by the files that need it
+
     if not text.strip():
         return [ExpressionProblem("there is no query", None, 0)]
     parsed, _ = _parse(text)
     if isinstance(parsed, ExpressionProblem):
         return [parsed]
-    if _is_query(parsed):
+    if isinstance(parsed, exp.Query):
         return []
     offset = len(text) - len(text.lstrip())
     return [ExpressionProblem("this is not a query", "begin with SELECT or WITH", offset)]
@@ -35,10 +37,10 @@ def mentioned_columns(query: str) -> frozenset[str] | None:
     among them. A `*` stands for names that are not there, except in `count(*)`; so do a pivot,
     which groups by all the columns that are left, a natural join, and `identifier('name')`.
     """
-    from sqlglot import exp  # noqa: PLC0415 - loaded by the files that need it
+    from sqlglot import exp  # noqa: PLC0415 - as above
 
     parsed, also = _parse(query)
-    if isinstance(parsed, ExpressionProblem) or not _is_query(parsed):
+    if isinstance(parsed, ExpressionProblem) or not isinstance(parsed, exp.Query):
         return None
     if any(_uses_unnamed(node) for node in parsed.walk()):
         return None
@@ -55,12 +57,6 @@ def _parse(query: str) -> tuple[exp.Expr | ExpressionProblem, frozenset[str]]:
         if not isinstance(again, ExpressionProblem):
             return again, frozenset({"window"})
     return parsed, frozenset()
-
-
-def _is_query(tree: exp.Expr) -> bool:
-    from sqlglot import exp  # noqa: PLC0415 - as above
-
-    return isinstance(tree, exp.Query) and not isinstance(tree, exp.Table)
 
 
 def _uses_unnamed(node: exp.Expr) -> bool:

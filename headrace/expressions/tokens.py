@@ -5,9 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 import re
-import struct
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from headrace.floats import single
 
 Kind: TypeAlias = Literal["space", "comment", "text", "quoted", "word", "number", "symbol"]
 NumberType: TypeAlias = Literal[
@@ -110,16 +111,14 @@ def _begins_number(text: str, at: int, before: list[Token]) -> bool:
     return _NUMBER.match(text, at) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """What a number stands for; a whole one is of the smallest type that has room for it."""
+def number_of(
+    shown: str, *, is_negative: bool
+) -> tuple[NumberType, int | float | decimal.Decimal] | None:
+    """Return the type and the value of a number; OverflowError(type) for one beyond its type.
 
-    type: NumberType
-    value: int | float | decimal.Decimal
-
-
-def number_of(shown: str, *, is_negative: bool) -> Number | None:
-    """Return the number; None for one of another shape, OverflowError(type) beyond its type."""
+    A whole number is of the smallest type that has room for it. None stands for what has another
+    shape.
+    """
     found = _PARTS.fullmatch(shown)
     if found is None:
         return None
@@ -129,28 +128,25 @@ def number_of(shown: str, *, is_negative: bool) -> Number | None:
     if type_ in _LIMITS and not is_whole:
         return None
     if type_ in {"double", "float"}:
-        return Number(type_, _binary(digits + exponent, type_))
+        return type_, _binary(digits + exponent, type_)
     if not is_whole or suffix.lower() == "bd":
-        return Number(type_, _decimal(digits + exponent))
+        return type_, _decimal(digits + exponent)
     if not suffix:
         type_ = next((one for one in ("int", "bigint") if _fits(digits, one, is_negative)), type_)
     if type_ in _LIMITS and not _fits(digits, type_, is_negative):
         raise OverflowError(type_)
     value = _decimal(digits)
-    return Number(type_, value if type_ == "decimal" else int(value))
+    return type_, value if type_ == "decimal" else int(value)
 
 
 def _binary(digits: str, type_: NumberType) -> float:
     value = float(digits)
     if math.isinf(value):
         raise OverflowError(type_)
-    if type_ == "double":
-        return value
     try:
-        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        return value if type_ == "double" else single(value)
     except OverflowError:
         raise OverflowError(type_) from None
-    return rounded
 
 
 def _decimal(digits: str) -> decimal.Decimal:

@@ -7,28 +7,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from headrace.expressions.allowed_functions import CLOCK, CLOCK_ADVICE, CLOCK_WORDS
-from headrace.expressions.columns import ITEM, KnownColumn, UnknownColumn
+from headrace.expressions.columns import ITEM, Columns, KnownColumn, UnknownColumn
 from headrace.expressions.tokens import ExpressionProblem
-from headrace.schema.model import Primitive
+from headrace.schema.model import Primitive, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.expressions.columns import Columns
-    from headrace.schema.model import Type
-
-_QUERIES = (
-    exp.Query,
-    exp.Table,
-    exp.Values,
-    exp.From,
-    exp.Lateral,
-    exp.TableSample,
-    exp.DDL,
-    exp.DML,
-    exp.Command,
-    exp.Semicolon,
-)
+_QUERIES = (exp.Selectable, exp.From, exp.TableSample, exp.DML, exp.Command, exp.Semicolon)
 _WINDOWS = (exp.Window, exp.WithinGroup, exp.Filter, exp.Order)
 _PLACEHOLDERS = (exp.Parameter, exp.SessionParameter, exp.Placeholder)
 _NOT_BOOLEAN = (
@@ -50,6 +36,7 @@ _NOT_BOOLEAN = (
     exp.HexString,
     exp.RawString,
 )
+_MAYBE_BOOLEAN = (Primitive.BOOLEAN, None)
 # Where a text is compared or passed on as a text.
 _AS_TEXT = (
     exp.EQ,
@@ -84,6 +71,16 @@ def offset_of(node: exp.Expr) -> int:
         int(one.meta["start"]) for one in node.find_all(exp.Identifier) if "start" in one.meta
     ]
     return min(starts, default=0)
+
+
+def own_name(node: exp.Expr) -> str:
+    """Return the last name of `a.b.c`, nothing for what is computed."""
+    if isinstance(node, exp.Column):
+        return str(node.name)
+    here = node
+    while isinstance(here, exp.Dot) and isinstance(here.expression, exp.Identifier):
+        here = here.this
+    return str(node.expression.name) if isinstance(here, exp.Column) and here is not node else ""
 
 
 def problems_of(
@@ -171,13 +168,11 @@ def _step(identifier: exp.Expr) -> tuple[str, int]:
 
 
 def _is_lambda_variable(node: exp.Expr, name: str) -> bool:
-    above = node.parent
+    above = node.find_ancestor(exp.Lambda)
     while above is not None:
-        if isinstance(above, exp.Lambda):
-            names = {one.name.casefold() for one in above.expressions}
-            if name.casefold() in names:
-                return True
-        above = above.parent
+        if name.casefold() in {one.name.casefold() for one in above.expressions}:
+            return True
+        above = above.find_ancestor(exp.Lambda)
     return False
 
 
@@ -190,16 +185,11 @@ def not_boolean(tree: exp.Expr, columns: Columns) -> ExpressionProblem | None:
             left.append(node.this)
         elif isinstance(node, exp.And | exp.Or):
             left.extend((node.right, node.left))
-        elif isinstance(node, _NOT_BOOLEAN) or _is_other_column(node, columns):
+        elif isinstance(node, _NOT_BOOLEAN) or _type_of(node, columns) not in _MAYBE_BOOLEAN:
             message = "a filter needs a condition (true or false), but this is a value"
             advice = "compare it: = '…', > 0, IS NOT NULL"
             return ExpressionProblem(message, advice, offset_of(node))
     return None
-
-
-def _is_other_column(node: exp.Expr, columns: Columns) -> bool:
-    kind = _type_of(node, columns)
-    return kind is not None and kind is not Primitive.BOOLEAN
 
 
 def _type_of(node: exp.Expr, columns: Columns) -> Type | None:

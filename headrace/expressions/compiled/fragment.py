@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from headrace.expressions.compiled.syntax import Refused
 from headrace.schema.annotations import carried
-from headrace.schema.model import Fixed, Primitive
+from headrace.schema.model import Array, Decimal, Fixed, Map, Primitive, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.schema.model import Array, Decimal, Map, Record, Type
 
-    Kind: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record | None
-
+Kind: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record | None
 NOTHING: Final = object()
-_CHEAP: Final = re.compile(r"r\.f\d+|\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +49,11 @@ class Fragment:
             return None
         bare = carried(self.type)
         return Primitive.BYTES if isinstance(bare, Fixed) else bare
+
+    @property
+    def kind_name(self) -> str:
+        """What a user calls the kind."""
+        return name_of(self.kind)
 
     @property
     def is_literal(self) -> bool:
@@ -96,11 +98,6 @@ class Scope:
         name = f"c_{hashlib.sha256(said).hexdigest()[:20]}"
         self.constants[name] = value
         return name
-
-    @staticmethod
-    def is_cheap(source: str) -> bool:
-        """Whether source may as well be repeated as given a name: a column, a name."""
-        return _CHEAP.fullmatch(source) is not None
 
     def bound(self, source: str) -> tuple[str, str]:
         """Return source for the first use of a value, and for each use after it."""
@@ -166,7 +163,7 @@ def lift(  # noqa: PLR0913 - what it may do is said by name
 def need(value: Fragment, kinds: Sequence[Kind], what: str) -> Fragment:
     """Return the value where it is of one of the kinds."""
     if value.kind not in kinds or value.kind is None:
-        raise Refused(f"{what} of {name_of(value.kind)}")
+        raise Refused(f"{what} of {value.kind_name}")
     return value
 
 

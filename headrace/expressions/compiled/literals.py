@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import decimal
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headrace.expressions.compiled.runtime.numbers import LARGEST_LONG
 from headrace.expressions.compiled.syntax import Literal, Refused
-from headrace.expressions.tokens import number_of
-
-if TYPE_CHECKING:
-    from headrace.expressions.tokens import Token
+from headrace.expressions.tokens import Token, number_of
+from headrace.schema.model import Decimal, Primitive
 
 _ESCAPES: Final = {
     quote: re.compile(
@@ -29,6 +26,7 @@ _ESCAPED: Final = {
     "%": "\\%",
     "_": "\\_",
 }
+_TYPES: Final = {"int": Primitive.INT, "bigint": Primitive.LONG, "double": Primitive.DOUBLE}
 _WIDE: Final = decimal.Context(prec=40)
 
 
@@ -43,11 +41,9 @@ def _unescaped(found: re.Match[str]) -> str:
     escape = found[1]
     if escape is None:
         return found[0][0]
-    code = int(escape[1:], 16) if escape[0] in "uU" and len(escape) > 1 else None
-    if len(escape) == 3:
-        code = int(escape, 8)
-    if code is None:
+    if len(escape) == 1:
         return _ESCAPED.get(escape, escape)
+    code = int(escape, 8) if len(escape) == 3 else int(escape[1:], 16)
     if code > 0x10FFFF or 0xD800 <= code < 0xE000:
         raise Refused(f"the escape \\{escape} in a text")
     return chr(code)
@@ -61,15 +57,14 @@ def number_literal(token: Token, *, is_negative: bool = False) -> Literal:
         raise Refused(f"a number that does not fit the type {beyond}") from None
     if number is None:
         raise Refused(f'the number "{token.text[:20]}"')
-    if number.type in {"tinyint", "smallint", "float"}:
-        raise Refused(f"a number of the type {number.type}")
-    value = number.value
-    if isinstance(value, decimal.Decimal):
-        if int(value.as_tuple().exponent) > 0:
-            value = value.quantize(decimal.Decimal(1), context=_WIDE)
-        value = value.copy_negate() if is_negative else value
-    elif is_negative:
-        value = -value
-    if isinstance(value, int) and value > LARGEST_LONG:
-        raise Refused(f'the number "{token.text}" does not fit a long')
-    return Literal(value, is_long=number.type == "bigint")
+    type_, value = number
+    if type_ in {"tinyint", "smallint", "float"}:
+        raise Refused(f"a number of the type {type_}")
+    if not isinstance(value, decimal.Decimal):
+        return Literal(-value if is_negative else value, _TYPES[type_])
+    if int(value.as_tuple().exponent) > 0:
+        value = value.quantize(decimal.Decimal(1), context=_WIDE)
+    _, digits, exponent = value.as_tuple()
+    scale = -int(exponent)
+    value = value.copy_negate() if is_negative else value
+    return Literal(value, Decimal(max(len(digits), scale, 1), scale))

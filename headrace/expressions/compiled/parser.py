@@ -6,27 +6,13 @@ and a predicate such as IS NULL ends a value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from headrace.expressions.compiled.literals import number_literal, text_literal
-from headrace.expressions.compiled.syntax import (
-    Binary,
-    Call,
-    Case,
-    Cast,
-    Item,
-    Literal,
-    Name,
-    Part,
-    Refused,
-    Unary,
-)
+from headrace.expressions.compiled.syntax import Binary, Call, Literal, Name, Node, Part, Refused
 from headrace.expressions.compiled.token_stream import END, TokenStream
-from headrace.expressions.tokens import BARE_CALLS
-
-if TYPE_CHECKING:
-    from headrace.expressions.compiled.syntax import Node
-    from headrace.expressions.tokens import Token
+from headrace.expressions.tokens import BARE_CALLS, Token
+from headrace.schema.model import Primitive
 
 _PRECEDENCE: Final = {
     **dict.fromkeys(("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"), 1),
@@ -89,7 +75,7 @@ class _Parser(TokenStream):
 
     def _negation(self) -> Node:
         if self.accept("not") or self.accept("!"):
-            return Unary("not", self._negation())
+            return Call("NOT", (self._negation(),))
         return self._predicate(self._value())
 
     def _predicate(self, value: Node) -> Node:
@@ -115,7 +101,7 @@ class _Parser(TokenStream):
 
     def _is(self, value: Node) -> Node:
         if self.accept("distinct", "from"):
-            return Unary("not", Binary("<=>", value, self._value()))
+            return _negated(True, Binary("<=>", value, self._value()))
         token = self.take()
         match token.name if token.kind == "word" else "":
             case "null" | "unknown":
@@ -133,22 +119,28 @@ class _Parser(TokenStream):
             if precedence <= above:
                 return node
             self.take()
-            node = Binary(_SAME.get(operator, operator), node, self._value(precedence))
+            right = self._value(precedence)
+            if operator != "||":
+                node = Binary(_SAME.get(operator, operator), node, right)
+            elif isinstance(node, Call) and node.name == "||":
+                node = Call("||", (*node.arguments, right))
+            else:
+                node = Call("||", (node, right))
 
     def _signed(self) -> Node:
         if self.accept("-"):
             if self.next.kind == "number":
                 return self._after(number_literal(self.take(), is_negative=True))
-            return Unary("-", self._signed())
+            return Call("-", (self._signed(),))
         for operator in ("+", "~"):
             if self.accept(operator):
-                return Unary(operator, self._signed())
+                return Call(operator, (self._signed(),))
         return self._after(self._primary())
 
     def _after(self, node: Node) -> Node:
         while True:
             if self.accept("["):
-                node = Item(node, self._value())
+                node = Call("[]", (node, self._value()))
                 self.expect("]")
             elif self.accept("."):
                 token = self.take()
@@ -156,7 +148,7 @@ class _Parser(TokenStream):
                     raise Refused(f'"{token.text}" after a dot')
                 node = Part(node, token.unquoted)
             elif self.accept("::"):
-                node = Cast(node, self._type())
+                node = Call("cast", (node, self._type()))
             else:
                 return node
 
@@ -182,7 +174,7 @@ class _Parser(TokenStream):
         text = text_literal(token.text)
         while self.next.kind == "text":
             text += text_literal(self.take().text)
-        return Literal(text)
+        return _text(text)
 
     def _no_call(self, node: Node) -> Node:
         if self.sees("("):
@@ -192,9 +184,9 @@ class _Parser(TokenStream):
     def _named(self, token: Token) -> Node:
         match token.name:
             case "true" | "false":
-                return Literal(token.name == "true")
+                return Literal(token.name == "true", Primitive.BOOLEAN)
             case "null":
-                return Literal(None)
+                return Literal(None, None)
             case "case":
                 return self._case()
             case "date" | "timestamp" | "timestamp_ntz" | "timestamp_ltz" | "x" if (
@@ -223,11 +215,14 @@ class _Parser(TokenStream):
                 self.expect("as")
                 to = self._type()
                 self.expect(")")
-                return Cast(operand, to, is_try=name == "try_cast")
+                return Call(name, (operand, to))
             case "trim" if self.next.name in {"both", "leading", "trailing"}:
-                return self._trim()
+                side = self.take().name
+                characters = _text(" ") if self.sees("from") else self._value()
+                self.expect("from")
+                return self._trimmed(side, characters)
             case "extract" if self.next.kind == "word":
-                unit = Literal(self.take().name)
+                unit = _text(self.take().name)
                 self.expect("from")
                 return Call(name, (unit, *self._list(")")))
             case "extract":
@@ -250,7 +245,7 @@ class _Parser(TokenStream):
         if len(arguments) == 2 and name in _TRIMS:
             return Call(_TRIMS[name], tuple(reversed(arguments)))
         if len(arguments) == 3 and name in _BY_UNIT and isinstance(first, Name):
-            return Call(_BY_UNIT[name], (Literal(first.name), *arguments[1:]))
+            return Call(_BY_UNIT[name], (_text(first.name), *arguments[1:]))
         if name in _ONLY_BY_UNIT:
             raise Refused(f"{name}() without a unit")
         return Call(name, tuple(arguments))
@@ -266,36 +261,35 @@ class _Parser(TokenStream):
         self.expect(")")
         return Call(name, tuple(arguments))
 
-    def _trim(self) -> Node:
-        side = self.take().name
-        characters = Literal(" ") if self.sees("from") else self._value()
-        self.expect("from")
-        return self._trimmed(side, characters)
-
     def _trimmed(self, side: str, characters: Node) -> Node:
         operand = self._value()
         self.expect(")")
         return Call("btrim" if side == "both" else f"trim-{side}", (operand, characters))
 
-    def _type(self) -> str:
+    def _type(self) -> Literal:
         token = self.take()
         if token.kind != "word" or self.sees("(") or self.sees("<"):
             raise Refused(f'a cast to "{token.text}"')
-        return token.name
+        return _text(token.name)
 
     def _case(self) -> Node:
-        value = None if self.sees("when") else self._condition()
-        branches = []
+        """Read CASE as a call: ELSE first, the value where there is one, then the branches."""
+        value = () if self.sees("when") else (self._condition(),)
+        branches: list[Node] = []
         while self.accept("when"):
-            condition = self._condition()
+            branches.append(self._condition())
             self.expect("then")
-            branches.append((condition, self._condition()))
-        otherwise = self._condition() if self.accept("else") else None
+            branches.append(self._condition())
+        otherwise = self._condition() if self.accept("else") else Literal(None, None)
         self.expect("end")
         if not branches:
             raise Refused("a CASE without WHEN")
-        return Case(value, tuple(branches), otherwise)
+        return Call("case of a value" if value else "case", (otherwise, *value, *branches))
+
+
+def _text(text: str) -> Literal:
+    return Literal(text, Primitive.STRING)
 
 
 def _negated(is_not: bool, node: Node) -> Node:
-    return Unary("not", node) if is_not else node
+    return Call("NOT", (node,)) if is_not else node

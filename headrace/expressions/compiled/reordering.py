@@ -7,12 +7,9 @@ its `try_`. Where the order can change what overflows, the expression is left to
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headrace.expressions.compiled.syntax import Binary, Call, Literal, Name
-
-if TYPE_CHECKING:
-    from headrace.expressions.compiled.syntax import Node
+from headrace.expressions.compiled.syntax import Binary, Call, Literal, Name, Node
 
 _TRIED: Final = {"+": "try_add", "*": "try_multiply"}
 
@@ -25,8 +22,18 @@ def is_reordered(node: Binary) -> bool:
     constants = [one for one in operands if not _has_column(one)]
     if len(operands) < 3 or not constants or len(constants) == len(operands):
         return False
-    return not (
-        _is_left_deep(node, node.operator) and _stay_in_order(node.operator, operands, constants)
+    from_the_left = 1
+    here: Node = node
+    while isinstance(here, Binary) and here.operator == node.operator:
+        from_the_left += 1
+        here = here.left
+    if from_the_left < len(operands) or operands[-len(constants) :] != constants:
+        return True
+    # Behind the first constant, another one only makes the result larger.
+    least = 0 if node.operator == "+" else 1
+    return len(constants) > 1 and not all(
+        isinstance(one, Literal) and isinstance(one.value, int) and one.value >= least
+        for one in constants
     )
 
 
@@ -43,26 +50,6 @@ def _operands(node: Node, operator: str) -> list[Node]:
         else:
             found.append(here)
     return found
-
-
-def _is_left_deep(node: Node, operator: str) -> bool:
-    """Whether the operands are put together from the left, none of them by a `try_` function."""
-    while isinstance(node, Binary) and node.operator == operator:
-        if len(_operands(node.right, operator)) > 1:
-            return False
-        node = node.left
-    return not (isinstance(node, Call) and node.name == _TRIED[operator])
-
-
-def _stay_in_order(operator: str, operands: list[Node], constants: list[Node]) -> bool:
-    """Whether the constants are last, and the further one only makes the result larger."""
-    if operands[-len(constants) :] != constants:
-        return False
-    least = 0 if operator == "+" else 1
-    return len(constants) == 1 or all(
-        isinstance(one, Literal) and isinstance(one.value, int) and one.value >= least
-        for one in constants
-    )
 
 
 def _has_column(part: object) -> bool:

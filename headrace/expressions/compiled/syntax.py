@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     import decimal
 
+    from headrace.schema.model import Decimal, Primitive
+
 
 class Refused(Exception):
     """What cannot be compiled, as a phrase for users."""
@@ -19,10 +21,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a text, true, false or null. A long differs from an int by its size or its L."""
+    """A number, a text, true, false or null, which has no type."""
 
     value: bool | int | float | str | decimal.Decimal | None
-    is_long: bool = False
+    type: Primitive | Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +43,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """`of[index]`."""
-
-    of: Node
-    index: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """`-`, `+`, `~` or `not`."""
-
-    operator: str
-    operand: Node
-
-
-@dataclass(frozen=True, slots=True)
 class Binary:
     """An operator between two values, `and` and `or` among them."""
 
@@ -67,28 +53,10 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, named in lower case; predicates and special syntax are calls too."""
+    """A function, named in lower case; what else has a syntax of its own is a call too."""
 
     name: str
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """`CASE`, with the value after it where it has one."""
-
-    value: Node | None
-    branches: tuple[tuple[Node, Node], ...]
-    otherwise: Node | None
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """A conversion to a type of one word."""
-
-    operand: Node
-    to: str
-    is_try: bool = False
-
-
-Node: TypeAlias = Literal | Name | Part | Item | Unary | Binary | Call | Case | Cast
+Node: TypeAlias = Literal | Name | Part | Binary | Call

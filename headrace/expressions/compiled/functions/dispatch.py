@@ -9,7 +9,7 @@ from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import lift, need
+from headrace.expressions.compiled.fragment import Fragment, Scope, lift, need
 from headrace.expressions.compiled.functions import patterns, texts
 from headrace.expressions.compiled.functions.rows import compile_by
 from headrace.expressions.compiled.functions.table import ROWS
@@ -22,13 +22,11 @@ from headrace.expressions.compiled.operators import (
     containers,
     membership,
 )
-from headrace.expressions.compiled.operators.coercion import DATE, LOCAL, STRING, TIMESTAMP
+from headrace.expressions.compiled.operators.coercion import DATE, MOMENTS, STRING, TIMESTAMP
 from headrace.expressions.compiled.syntax import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from headrace.expressions.compiled.fragment import Fragment, Scope
 
 _WHY_NOT: Final = dict.fromkeys(
     ["to_char", "to_number", "format_string", "printf"], "uses Java's formats"
@@ -47,10 +45,8 @@ _PARTS: Final = {
 _PART_OF: Final = {name: part for part, names in _PARTS.items() for name in names.split()}
 
 
-def call(scope: Scope, name: str, values: list[Fragment]) -> Fragment:
+def call(name: str, scope: Scope, *values: Fragment) -> Fragment:
     """Compile a call, or refuse a function or a number of arguments that is not known."""
-    if name in ROWS:
-        return compile_by(ROWS[name], name, scope, values)
     compiled = _COMPILERS.get(name)
     if compiled is None:
         raise Refused(f"{name}() {_WHY_NOT.get(name, 'is left to Spark')}")
@@ -66,26 +62,14 @@ def _if_null(scope: Scope, value: Fragment, other: Fragment) -> Fragment:
 
 
 def _if_there(scope: Scope, test: Fragment, there: Fragment, absent: Fragment) -> Fragment:
-    return choices.case(scope, [(conditions.is_null(scope, test), absent)], there)
-
-
-def _is_there(scope: Scope, value: Fragment) -> Fragment:
-    return conditions.negation(scope, conditions.is_null(scope, value))
-
-
-def _is_true(_scope: Scope, value: Fragment) -> Fragment:
-    return conditions.is_true(conditions.condition(value, "IS TRUE"))
-
-
-def _is_false(scope: Scope, value: Fragment) -> Fragment:
-    return conditions.is_false(scope, conditions.condition(value, "IS FALSE"))
+    return choices.case(scope, there, conditions.is_null(scope, test), absent)
 
 
 def _part_of_time(scope: Scope, unit: Fragment, value: Fragment) -> Fragment:
     name = _PART_OF.get(unit.literal.lower()) if isinstance(unit.literal, str) else None
     if name is None:
         raise Refused("extract() of a part that is not known")
-    return call(scope, name, [need(value, [DATE, TIMESTAMP, LOCAL], "extract()")])
+    return call(name, scope, need(value, [DATE, *MOMENTS], "extract()"))
 
 
 def _timestamp_of(scope: Scope, value: Fragment, pattern: Fragment | None = None) -> Fragment:
@@ -99,7 +83,7 @@ def _timestamp_of(scope: Scope, value: Fragment, pattern: Fragment | None = None
 
 _CASTS: Final = ("int", "bigint", "double", "boolean", "string", "binary", "timestamp")
 _BY_NAMES: Final[Mapping[str, Callable[..., Fragment]]] = {
-    "concat": texts.concat,
+    "concat ||": texts.concat,
     "concat_ws": texts.concat_with,
     "substring substr": texts.substring,
     "elt": texts.chosen,
@@ -124,10 +108,10 @@ _BY_NAMES: Final[Mapping[str, Callable[..., Fragment]]] = {
     "nvl2": _if_there,
     "nullifzero": choices.null_if_zero,
     "zeroifnull": choices.zero_if_null,
-    "if": lambda scope, test, one, other: choices.case(scope, [(test, one)], other),
+    "if": lambda scope, test, one, other: choices.case(scope, other, test, one),
     "decode": choices.decoded,
     "isnull": conditions.is_null,
-    "isnotnull": _is_there,
+    "isnotnull": lambda scope, value: conditions.negation(scope, conditions.is_null(scope, value)),
     "equal_null": conditions.same,
     "like": partial(membership.like, "LIKE"),
     "ilike": partial(membership.like, "ILIKE"),
@@ -149,8 +133,9 @@ _BY_NAMES: Final[Mapping[str, Callable[..., Fragment]]] = {
 }
 # What the parser makes of syntax, and no user calls.
 _SYNTAX: Final[Mapping[str, Callable[..., Fragment]]] = {
-    "is true": _is_true,
-    "is false": _is_false,
+    "NOT": conditions.negation,
+    "is true": partial(conditions.is_truth, True),
+    "is false": partial(conditions.is_truth, False),
     "in": membership.one_of,
     "between": membership.between,
     "date literal": partial(casts.typed_literal, "date"),
@@ -158,8 +143,23 @@ _SYNTAX: Final[Mapping[str, Callable[..., Fragment]]] = {
     "timestamp_ltz literal": partial(casts.typed_literal, "timestamp"),
     "timestamp_ntz literal": partial(casts.typed_literal, "timestamp_ntz"),
     "x literal": casts.bytes_literal,
+    "case": choices.case,
+    "case of a value": partial(choices.case_of_value, partial(conditions.compare, "=")),
+    "[]": partial(containers.item, "[]"),
+    "cast": lambda scope, value, to: casts.named_cast(to.literal, scope, value),
+    "try_cast": lambda scope, value, to: casts.try_cast(to.literal, scope, value),
+}
+OPERATORS: Final[Mapping[str, Callable[[Scope, Fragment, Fragment], Fragment]]] = {
+    "and": conditions.both,
+    "or": conditions.either,
+    "<=>": conditions.same,
+    "<<": partial(call, "shiftleft"),
+    **{one: partial(conditions.compare, one) for one in ("=", "<>", "<", "<=", ">", ">=")},
+    **{one: partial(arithmetic.by_operator, one) for one in ("+", "-", "*", "/", "%")},
+    **{one: partial(arithmetic.by_operator, one) for one in ("div", "&", "|", "^")},
 }
 _FUNCTIONS: Final = {name: one for names, one in _BY_NAMES.items() for name in names.split()}
-_COMPILERS: Final = {**_FUNCTIONS, **_SYNTAX}
+_ROWS: Final = {name: partial(compile_by, rows, name) for name, rows in ROWS.items()}
+_COMPILERS: Final[Mapping[str, Callable[..., Fragment]]] = {**_ROWS, **_FUNCTIONS, **_SYNTAX}
 # The names that a user may call.
 COMPILED: Final = frozenset(name for name in (*ROWS, *_FUNCTIONS) if name.isidentifier())

@@ -7,6 +7,7 @@ character that may come any number of times is followed by one that it cannot be
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,9 @@ from typing import Any, Final
 # Nothing else knows how Python reads a pattern.
 c: Final[Any] = re._constants  # type: ignore[attr-defined]  # noqa: SLF001 - it has no other name
 parser: Final[Any] = re._parser  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+compiler: Final[Any] = re._compiler  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+# The steps that take one character.
+_CHARACTERS: Final = frozenset([c.LITERAL, c.NOT_LITERAL, c.IN, c.ANY])
 _MOST_WAYS: Final = 100
 _OPEN: Final = int(c.MAXREPEAT)
 # What no class names stands for all others like it.
@@ -57,10 +61,7 @@ def _check(sequence: list[Any], known: frozenset[str]) -> None:
     nodes = list(_flat(sequence))
     starts_at_the_start = bool(nodes) and nodes[0] == (c.AT, c.AT_BEGINNING_STRING)
     items = [_item(node, known) for node in nodes if node[0] is not c.AT]
-    ways = 1
-    for item in items:
-        ways *= item.ways
-    if ways > _MOST_WAYS:
+    if math.prod(item.ways for item in items) > _MOST_WAYS:
         raise _NotLinear
     opened = [number for number, item in enumerate(items) if item.is_open]
     for number in opened[:-1]:
@@ -82,7 +83,7 @@ def _flat(sequence: list[Any]) -> list[Any]:
     """Return the steps with those of groups among them; what only looks ahead or back takes nothing."""
     flat: list[Any] = []
     for kind, value in sequence:
-        if kind is c.SUBPATTERN and not (len(value[3]) == 1 and value[3][0][0] is c.BRANCH):
+        if kind is c.SUBPATTERN:
             flat += _flat(list(value[3]))
         elif kind in {c.ASSERT, c.ASSERT_NOT}:
             flat.append((c.AT, None))
@@ -93,14 +94,14 @@ def _flat(sequence: list[Any]) -> list[Any]:
 
 def _item(node: Any, known: frozenset[str]) -> _Item:  # noqa: ANN401 - a node of Python's own parser
     kind, value = node
-    if kind in {c.LITERAL, c.NOT_LITERAL, c.IN, c.ANY}:
+    if kind in _CHARACTERS:
         return _Item(1, False, _signs(node, known), 1)
     if kind in {c.MAX_REPEAT, c.MIN_REPEAT}:
         least, most, inner = value
         parts = _flat(list(inner))
         one = _item(parts[0], known) if len(parts) == 1 else _bounded(parts, known)
         if int(most) == _OPEN:
-            if len(parts) != 1 or parts[0][0] not in {c.LITERAL, c.NOT_LITERAL, c.IN, c.ANY}:
+            if len(parts) != 1 or parts[0][0] not in _CHARACTERS:
                 raise _NotLinear
             return _Item(int(least), True, one.characters, 1)
         if one.is_open and int(most) > 1:
@@ -109,12 +110,9 @@ def _item(node: Any, known: frozenset[str]) -> _Item:  # noqa: ANN401 - a node o
             min(one.ways, _MOST_WAYS) ** min(n, 11) for n in range(int(least), int(most) + 1)
         )
         return _Item(int(least) * one.least, one.is_open, one.characters, ways)
-    if kind is c.SUBPATTERN:
-        branches = [_bounded(_flat(list(one)), known) for one in value[3][0][1][1]]
-    elif kind is c.BRANCH:
-        branches = [_bounded(_flat(list(one)), known) for one in value[1]]
-    else:
+    if kind is not c.BRANCH:
         raise _NotLinear
+    branches = [_bounded(_flat(list(one)), known) for one in value[1]]
     characters = frozenset[str]().union(*(one.characters for one in branches))
     return _Item(
         min(one.least for one in branches), False, characters, sum(one.ways for one in branches)
@@ -126,37 +124,15 @@ def _bounded(nodes: list[Any], known: frozenset[str]) -> _Item:
     items = [_item(node, known) for node in nodes if node[0] is not c.AT]
     if any(item.is_open for item in items):
         raise _NotLinear
-    ways, least = 1, 0
+    least = 0
     characters: frozenset[str] = frozenset()
     for item in items:
-        ways *= item.ways
         characters = characters if least else characters | item.characters
         least += item.least
-    return _Item(min(least, 1), False, characters, ways)
+    return _Item(min(least, 1), False, characters, math.prod(item.ways for item in items))
 
 
 def _signs(node: Any, known: frozenset[str]) -> frozenset[str]:  # noqa: ANN401 - as above
-    return frozenset(character for character in known if _fits(node, character))
-
-
-def _fits(node: Any, character: str) -> bool:  # noqa: ANN401 - as above
-    kind, value = node
-    code = ord(character)
-    if kind is c.LITERAL:
-        return bool(code == value)
-    if kind is c.NOT_LITERAL:
-        return bool(code != value)
-    if kind is c.ANY:
-        return character != "\n"
-    is_negated = value[0][0] is c.NEGATE
-    inside = any(_within(one, code) for one in value[is_negated:])
-    return inside is not is_negated
-
-
-def _within(part: Any, code: int) -> bool:  # noqa: ANN401 - as above
-    kind, value = part
-    if kind is c.LITERAL:
-        return bool(code == value)
-    if kind is c.RANGE:
-        return bool(value[0] <= code <= value[1])
-    raise _NotLinear
+    """Return the characters that a step of one character may be."""
+    step = compiler.compile(parser.SubPattern(parser.State(), [node]))
+    return frozenset(filter(step.match, known))

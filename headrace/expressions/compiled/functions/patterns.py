@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift
+from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, lift
 from headrace.expressions.compiled.functions.linear_patterns import is_linear
 from headrace.expressions.compiled.operators.casts import as_kind
 from headrace.expressions.compiled.operators.coercion import STRING
@@ -20,8 +20,6 @@ from headrace.schema.model import Array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from headrace.expressions.compiled.fragment import Scope
 
     Regex: TypeAlias = re.Pattern[str]
 

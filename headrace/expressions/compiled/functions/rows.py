@@ -24,46 +24,30 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.expressions.compiled.fragment import Fragment, lift, literal_of, name_of, need
+from headrace.expressions.compiled.fragment import Fragment, Kind, Scope, lift, literal_of, need
 from headrace.expressions.compiled.functions import patterns
 from headrace.expressions.compiled.operators.casts import as_kind
-from headrace.expressions.compiled.operators.coercion import (
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INT,
-    LOCAL,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    WHOLE,
-    checked,
-)
+from headrace.expressions.compiled.operators.coercion import MOMENTS, TIMESTAMP, WHOLE, checked
 from headrace.expressions.compiled.syntax import Refused
-from headrace.schema.model import Array, Map
+from headrace.schema.model import Array, Map, Primitive, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.expressions.compiled.fragment import Kind, Scope
-    from headrace.schema.model import Primitive, Type
-
 _KINDS: Final[Mapping[str, Primitive]] = {
-    "s": STRING,
-    "i": INT,
-    "l": LONG,
-    "d": DOUBLE,
-    "b": BOOLEAN,
-    "y": BYTES,
-    "a": DATE,
-    "t": TIMESTAMP,
-    "w": LOCAL,
+    "s": Primitive.STRING,
+    "i": Primitive.INT,
+    "l": Primitive.LONG,
+    "d": Primitive.DOUBLE,
+    "b": Primitive.BOOLEAN,
+    "y": Primitive.BYTES,
+    "a": Primitive.DATE,
+    "t": Primitive.TIMESTAMP_MICROS,
+    "w": Primitive.LOCAL_TIMESTAMP_MICROS,
     # NULL is taken for an int.
-    "#": INT,
+    "#": Primitive.INT,
 }
 _CONTAINERS: Final[Mapping[str, type[Array | Map]]] = {"[": Array, "{": Map}
-_MOMENTS: Final = (TIMESTAMP, LOCAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +86,9 @@ class Row:
 
     def fits(self, values: Sequence[Fragment]) -> bool:
         """Whether the arguments are what the signature says before anything is cast."""
-        if isinstance(self.by, Mapping) and self._number_of_by is not None:
-            return self._knows(values[self._number_of_by].literal)
+        number = self._number_of_by
+        if isinstance(self.by, Mapping) and number is not None:
+            return _folded(values[number].literal) in self.by
         return all(map(self._fits, self.arguments, values))
 
     def _fits(self, letter: str, value: Fragment) -> bool:
@@ -117,9 +102,6 @@ class Row:
             case "m" | "/" | "%":
                 return True
         return value.kind is _KINDS[letter[-1].lower()]
-
-    def _knows(self, literal: object) -> bool:
-        return not isinstance(self.by, Mapping) or _folded(literal) in self.by
 
     def compiled(self, name: str, scope: Scope, values: Sequence[Fragment]) -> Fragment:
         """Compile a call by one of the names."""
@@ -164,7 +146,7 @@ class Row:
             case "[" | "{":
                 return self._container(what, letter, value)
             case "m":
-                return value if value.kind in _MOMENTS else as_kind(scope, value, TIMESTAMP, what)
+                return value if value.kind in MOMENTS else as_kind(scope, value, TIMESTAMP, what)
             case "/" | "%":
                 return patterns.pattern(scope, value, what, is_test=letter == "%")
         kind = _KINDS[letter[-1].lower()]
@@ -172,7 +154,7 @@ class Row:
 
     def _container(self, what: str, letter: str, value: Fragment) -> Fragment:
         if not isinstance(value.kind, _CONTAINERS[letter]):
-            raise Refused(f"{what} of {name_of(value.kind)}")
+            raise Refused(f"{what} of {value.kind_name}")
         if self.items and isinstance(value.kind, Array):
             need(replace(value, type=value.kind.item), self.items, f"{what} of items")
         return value
@@ -180,46 +162,42 @@ class Row:
     def _type(self, arguments: Sequence[Fragment], moments: set[Kind]) -> Type | None:
         if self.of is not None:
             return self.of(arguments[0].kind)
-        match self.result[0]:
-            case "=":
-                return arguments[0].type
-            case "m":
-                return moments.pop()
-        return _KINDS[self.result[0]]
+        letter = self.result[0]
+        if letter == "=":
+            return arguments[0].type
+        return moments.pop() if letter == "m" else _KINDS[letter]
 
     def _build(
         self, what: str, scope: Scope, type_: Type | None, literal: object
     ) -> Callable[..., str]:
         template = self.source
-        called = scope.helper(template) if callable(template) else ""
-        known = {"t": scope.temporary()} if isinstance(template, str) and "{t}" in template else {}
-        known |= {} if self.f is None else {"f": scope.helper(self.f)}
-        if self.by is not None:
-            known["by"] = self._by(what, scope, literal)
+        function = self.f if isinstance(template, str) else template
+        known = {} if function is None else {"f": scope.helper(function)}
+        if isinstance(template, str) and "{t}" in template:
+            known["t"] = scope.temporary()
+        if isinstance(self.by, Mapping):
+            found = self.by.get(_folded(literal))
+            if found is None:
+                raise Refused(f"{what} with {literal!r}")
+            known["by"] = scope.helper(found) if callable(found) else str(found)
+        elif self.by is not None:
+            known["by"] = scope.helper(self.by(literal))
 
         def build(*sources: str) -> str:
             if isinstance(template, str):
                 source = template.format(*sources, **known)
             else:
-                source = f"{called}({', '.join(sources)})"
+                source = f"{known['f']}({', '.join(sources)})"
             return checked(scope, source, type_) if "^" in self.result else source
 
         return build
-
-    def _by(self, what: str, scope: Scope, literal: Any) -> str:  # noqa: ANN401 - a text or a number
-        if not self._knows(literal) or self.by is None:
-            raise Refused(f"{what} with {literal!r}")
-        found = self.by[_folded(literal)] if isinstance(self.by, Mapping) else self.by(literal)
-        return scope.helper(found) if callable(found) else str(found)
 
 
 def _folded(literal: object) -> object:
     return literal.lower() if isinstance(literal, str) else literal
 
 
-def compile_by(
-    rows: Sequence[Row], name: str, scope: Scope, values: Sequence[Fragment]
-) -> Fragment:
+def compile_by(rows: Sequence[Row], name: str, scope: Scope, *values: Fragment) -> Fragment:
     """Compile a call by the first row that the arguments fit as they are, or else by the last."""
     fitting = [row for row in rows if row.takes(len(values))]
     if not fitting:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headrace.expressions.compiled.fragment import Fragment, lift, literal_of, need
+from headrace.expressions.compiled.fragment import Fragment, Scope, lift, literal_of, need
 from headrace.expressions.compiled.operators.casts import as_kind
 from headrace.expressions.compiled.operators.coercion import (
     BYTES,
@@ -17,9 +17,6 @@ from headrace.expressions.compiled.operators.coercion import (
 from headrace.expressions.compiled.runtime import hashes, texts
 from headrace.expressions.compiled.syntax import Refused
 from headrace.schema.model import Array
-
-if TYPE_CHECKING:
-    from headrace.expressions.compiled.fragment import Scope
 
 _LARGEST_INT: Final = 2**31 - 1
 # Up to that many parts, all of them as long as can be, take no more memory than a task has.

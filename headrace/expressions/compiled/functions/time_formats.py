@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from headrace.expressions.compiled.runtime.errors import Undefined
-from headrace.expressions.compiled.runtime.moments import (
-    civil,
-    days_of,
-    start_of_day,
-    year_text,
-)
+from headrace.expressions.compiled.runtime.moments import civil, days_of, start_of_day, year_text
 from headrace.expressions.compiled.syntax import Refused
 from headrace.times import DAY_US
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 _PART = re.compile(
     r"(yyyy(?!y)|MM(?!M)|dd(?!d)|HH(?!H)|mm(?!m)|ss(?!s)|SSS(?:SSS)?(?![A-Za-z]))"
     r"|'([^']+)'|([^A-Za-z'#{}\[\]])"
@@ -65,7 +58,9 @@ def writer(pattern: str) -> Callable[[int], str]:
         values |= {"SSS": fraction[:3], "SSSSSS": fraction}
         return "".join(values[letters] if letters else text for letters, text in parts)
 
-    return _named(written, "written", pattern)
+    # The source of an expression names a function: each format has its own.
+    written.__name__ = f"written_{pattern.encode().hex()}"
+    return written
 
 
 @lru_cache(maxsize=1024)
@@ -73,9 +68,8 @@ def reader(pattern: str) -> Callable[[str], int]:
     """Return what reads a timestamp in a format."""
     parts = _parts(pattern)
     letters = [one for one, _ in parts if one]
-    if len(set(letters)) < len(letters) or "yyyy" not in letters or "MM" not in letters:
-        raise Refused(f"to read by the format '{pattern}'")
-    if not pattern.isascii():
+    is_one_time = len(set(letters)) == len(letters) and {"yyyy", "MM"} <= set(letters)
+    if not (is_one_time and pattern.isascii()):
         raise Refused(f"to read by the format '{pattern}'")
     source = "".join(
         _SHAPES.get(one, "([0-9]{2})") if one else re.escape(text) for one, text in parts
@@ -98,10 +92,5 @@ def reader(pattern: str) -> Callable[[str], int]:
         within = sum(values.get(one, 0) * unit for one, unit in _UNITS.items())
         return start_of_day(days) + within + int(fraction.ljust(6, "0"))
 
-    return _named(read, "read", pattern)
-
-
-def _named(function: Callable[[_T], _R], what: str, pattern: str) -> Callable[[_T], _R]:
-    """Give a function the name that it has in the source of an expression, one for each format."""
-    function.__name__ = f"{what}_{pattern.encode().hex()}"
-    return function
+    read.__name__ = f"read_{pattern.encode().hex()}"
+    return read

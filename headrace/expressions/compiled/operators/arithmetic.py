@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import Fragment, lift, need
+from headrace.expressions.compiled.fragment import Fragment, Kind, Scope, lift, need
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     DOUBLE,
@@ -23,15 +23,19 @@ from headrace.expressions.compiled.runtime import numbers
 from headrace.expressions.compiled.syntax import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.expressions.compiled.fragment import Kind, Scope
+    from collections.abc import Callable, Mapping
 
 
-# Of whole numbers, and of doubles.
-_TRIED: Final[dict[str, tuple[Callable[..., object], Callable[..., object]]]] = {
-    "%": (numbers.whole_remainder, numbers.double_remainder),
-    "/": (numbers.divide, numbers.divide),
+def _division(operator: str, kind: Kind) -> Callable[..., object]:
+    if operator == "%":
+        return numbers.double_remainder if kind is DOUBLE else numbers.whole_remainder
+    return _DIVISIONS[operator]
+
+
+_DIVISIONS: Final[Mapping[str, Callable[..., object]]] = {
+    "/": numbers.divide,
+    "div": numbers.whole_quotient,
+    "pmod": numbers.whole_modulus,
 }
 
 
@@ -60,13 +64,7 @@ def by_operator(operator: str, scope: Scope, left: Fragment, right: Fragment) ->
 
 
 def _quotient(scope: Scope, operator: str, kind: Kind, left: Fragment, right: Fragment) -> Fragment:
-    functions = {
-        "/": numbers.divide,
-        "div": numbers.whole_quotient,
-        "%": numbers.double_remainder if kind is DOUBLE else numbers.whole_remainder,
-        "pmod": numbers.whole_modulus,
-    }
-    function = scope.helper(functions[operator])
+    function = scope.helper(_division(operator, kind))
     if right.is_literal and right.literal != 0 and operator == "/":
         return lift(scope, [left], kind, lambda a: f"{a} / {right.source}", declared=True)
     fails = not right.is_literal or right.literal in {0, -1}
@@ -120,8 +118,8 @@ def tried(operator: str, scope: Scope, left: Fragment, right: Fragment) -> Fragm
     if kind not in NUMBERS or not {left.kind, right.kind} <= {*NUMBERS, None}:
         raise Refused(f"try_ functions of {left.kind} and {right.kind}")
     values = [widened(scope, one, kind) for one in (left, right)]
-    if operator in _TRIED:
-        name = scope.helper(_TRIED[operator][kind is DOUBLE])
+    if operator in {"/", "%"}:
+        name = scope.helper(_division(operator, kind))
 
         def divided(a: str, b: str) -> str:
             first, again = scope.bound(b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift, literal_of, name_of
+from headrace.expressions.compiled.fragment import NULL, Fragment, Kind, Scope, lift, literal_of
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     BYTES,
@@ -15,6 +15,7 @@ from headrace.expressions.compiled.operators.coercion import (
     LIMITS,
     LOCAL,
     LONG,
+    MOMENTS,
     NUMBERS,
     STRING,
     TIMESTAMP,
@@ -30,7 +31,6 @@ from headrace.times import DAY_US
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.expressions.compiled.fragment import Kind, Scope
     from headrace.schema.model import Primitive
 
 NAMES: Final = {
@@ -47,7 +47,6 @@ NAMES: Final = {
     "timestamp_ltz": TIMESTAMP,
     "timestamp_ntz": LOCAL,
 }
-_MOMENTS: Final = (TIMESTAMP, LOCAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ _CASTS: Final[Mapping[tuple[Kind, Kind], _Cast]] = {
     (LOCAL, DATE): _Cast(f"{{0}} // {DAY_US}", declared=True),
     (TIMESTAMP, LONG): _Cast("{0} // 1000000"),
     (TIMESTAMP, INT): _Cast("{f}({0} // 1000000, {limits})", numbers.whole_in, True, True),
-    **{(kind, STRING): _Cast("{f}({0})", moments.timestamp_text) for kind in _MOMENTS},
+    **{(kind, STRING): _Cast("{f}({0})", moments.timestamp_text) for kind in MOMENTS},
 }
 
 
@@ -94,7 +93,7 @@ def named_cast(name: str, scope: Scope, value: Fragment) -> Fragment:
 def cast(scope: Scope, value: Fragment, kind: Primitive) -> Fragment:
     """Return a value as another type."""
     # The session's time zone is UTC: a wall clock shows the same.
-    if value.kind in {kind, None} or (value.kind in _MOMENTS and kind in _MOMENTS):
+    if value.kind in {kind, None} or (value.kind in MOMENTS and kind in MOMENTS):
         return replace(value, type=kind)
     known = _CASTS.get((value.kind, kind))
     if known is None:
@@ -115,9 +114,9 @@ def as_kind(scope: Scope, value: Fragment, kind: Primitive, what: str) -> Fragme
     if value.kind is None:
         return replace(NULL, type=kind)
     is_text = (kind is STRING and value.kind is not BYTES) or value.kind is STRING
-    wider = {LONG: (INT,), DOUBLE: WHOLE, DATE: _MOMENTS, TIMESTAMP: (DATE, LOCAL)}
+    wider = {LONG: (INT,), DOUBLE: WHOLE, DATE: MOMENTS, TIMESTAMP: (DATE, LOCAL)}
     if not is_text and value.kind not in wider.get(kind, ()):
-        raise Refused(f"{what} of {name_of(value.kind)}")
+        raise Refused(f"{what} of {value.kind_name}")
     return cast(scope, value, kind)
 
 

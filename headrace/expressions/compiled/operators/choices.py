@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, literal_of, name_of, need
-from headrace.expressions.compiled.operators.coercion import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    LOCAL,
-    NUMBERS,
-    STRING,
-    TIMESTAMP,
-    WHOLE,
-    alike,
-)
+from headrace.expressions.compiled.fragment import NULL, Fragment, Kind, Scope, literal_of, need
+from headrace.expressions.compiled.operators.coercion import DOUBLE, INT, NUMBERS, ORDERED, alike
 from headrace.expressions.compiled.operators.conditions import compare, condition, same
 from headrace.expressions.compiled.operators.membership import evaluated_once, refuse_fallible
 from headrace.expressions.compiled.runtime import lists
 from headrace.expressions.compiled.syntax import Refused
-from headrace.schema.model import Primitive
+from headrace.schema.model import Primitive, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.expressions.compiled.fragment import Kind, Scope
-    from headrace.schema.model import Type
+    from collections.abc import Callable, Sequence
 
 
-def case(
-    scope: Scope, branches: Sequence[tuple[Fragment, Fragment]], otherwise: Fragment
-) -> Fragment:
-    """Compile CASE WHEN, and IF, which is one of one branch."""
-    results, kind = alike(scope, [*(result for _, result in branches), otherwise], "a CASE")
+def case(scope: Scope, otherwise: Fragment, *branches: Fragment) -> Fragment:
+    """Compile CASE WHEN, and IF; `branches` are conditions, each followed by its result."""
+    results, kind = alike(scope, [*branches[1::2], otherwise], "a CASE")
     source = results[-1].source
-    conditions = [condition(one, "a condition") for one, _ in branches]
+    conditions = [condition(one, "a condition") for one in branches[::2]]
     for test, result in reversed(list(zip(conditions, results, strict=False))):
         source = f"{result.source} if {test.where_true} else {source}"
     fails = any(one.fails for one in (*conditions, *results))
@@ -50,6 +35,20 @@ def _type(values: Sequence[Fragment], kind: Kind) -> Type | None:
     """Return the type that all values have, with its names where they agree."""
     types = {one.type for one in values if one.source != "None"}
     return types.pop() if len(types) == 1 and not isinstance(kind, Primitive) else kind
+
+
+def case_of_value(
+    test: Callable[[Scope, Fragment, Fragment], Fragment],
+    scope: Scope,
+    otherwise: Fragment,
+    value: Fragment,
+    *branches: Fragment,
+) -> Fragment:
+    """Compile CASE of a value, which is tested against one value after another."""
+    again, wrap = evaluated_once(scope, value)
+    tests = [test(scope, again, wanted) for wanted in branches[::2]]
+    tested = chain.from_iterable(zip(tests, branches[1::2], strict=True))
+    return wrap(case(scope, otherwise, *tested))
 
 
 def coalesce(scope: Scope, *arguments: Fragment) -> Fragment:
@@ -73,9 +72,8 @@ def null_if(scope: Scope, value: Fragment, other: Fragment) -> Fragment:
     """Compile `nullif`."""
     refuse_fallible(value, "nullif()")
     again, wrap = evaluated_once(scope, value)
-    equal = compare(scope, "=", again, other)
-    found = case(scope, [(equal, replace(NULL, type=value.type))], again)
-    return wrap(found)
+    equal = compare("=", scope, again, other)
+    return wrap(case(scope, again, equal, replace(NULL, type=value.type)))
 
 
 def null_if_zero(scope: Scope, value: Fragment) -> Fragment:
@@ -95,13 +93,8 @@ def decoded(scope: Scope, value: Fragment, *pairs: Fragment) -> Fragment:
         raise Refused("decode() of a charset")
     if any(wanted.kind is None for wanted in pairs[0:-1:2]):
         raise Refused("decode() of NULL")
-    again, wrap = evaluated_once(scope, value)
     otherwise = pairs[-1] if len(pairs) % 2 else NULL
-    branches = [
-        (same(scope, again, wanted), result)
-        for wanted, result in zip(pairs[0::2], pairs[1::2], strict=False)
-    ]
-    return wrap(case(scope, branches, otherwise))
+    return case_of_value(same, scope, otherwise, value, *pairs[: len(pairs) // 2 * 2])
 
 
 def extreme(name: str, scope: Scope, *arguments: Fragment) -> Fragment:
@@ -109,8 +102,8 @@ def extreme(name: str, scope: Scope, *arguments: Fragment) -> Fragment:
     if len(arguments) < 2:
         raise Refused(f"{name}() of one value")
     values, kind = alike(scope, arguments, f"{name}()")
-    if kind not in {BOOLEAN, DATE, DOUBLE, LOCAL, STRING, TIMESTAMP, *WHOLE}:
-        raise Refused(f"{name}() of {name_of(kind)}")
+    if kind not in ORDERED:
+        raise Refused(f"{name}() of {values[0].kind_name}")
     function = getattr(lists, f"{name}_double" if kind is DOUBLE else name)
     listed = ", ".join(one.source for one in values)
     fails = any(one.fails for one in values)

@@ -6,23 +6,23 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift, literal_of, name_of
+from headrace.expressions.compiled.fragment import (
+    NULL,
+    Fragment,
+    Kind,
+    Scope,
+    lift,
+    literal_of,
+    name_of,
+)
 from headrace.expressions.compiled.runtime import numbers
 from headrace.expressions.compiled.runtime.errors import Undefined, overflow
-from headrace.expressions.compiled.runtime.moments import (
-    days_of_text,
-    micros_of_text,
-    start_of_day,
-)
+from headrace.expressions.compiled.runtime.moments import days_of_text, micros_of_text, start_of_day
 from headrace.expressions.compiled.syntax import Refused
-from headrace.schema.model import Decimal, Primitive
+from headrace.schema.model import Decimal, Primitive, Type
 
 if TYPE_CHECKING:
-    import decimal
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from headrace.expressions.compiled.fragment import Kind, Scope
-    from headrace.schema.model import Type
 
 INT: Final = Primitive.INT
 LONG: Final = Primitive.LONG
@@ -33,9 +33,10 @@ BYTES: Final = Primitive.BYTES
 DATE: Final = Primitive.DATE
 TIMESTAMP: Final = Primitive.TIMESTAMP_MICROS
 LOCAL: Final = Primitive.LOCAL_TIMESTAMP_MICROS
-NUMBERS: Final = (INT, LONG, DOUBLE)
 WHOLE: Final = (INT, LONG)
-_COMPARABLE: Final = (*NUMBERS, STRING, BOOLEAN, BYTES, DATE, TIMESTAMP, LOCAL, None)
+NUMBERS: Final = (*WHOLE, DOUBLE)
+MOMENTS: Final = (TIMESTAMP, LOCAL)
+ORDERED: Final = (*NUMBERS, STRING, BOOLEAN, DATE, *MOMENTS)
 LIMITS: Final[Mapping[Type | None, tuple[int, int, str]]] = {
     INT: (-(2**31), 2**31 - 1, "int"),
     LONG: (-(2**63), 2**63 - 1, "bigint"),
@@ -47,6 +48,13 @@ _MOST_DIGITS: Final = 38
 _SPECIAL = re.compile(r"\s*(?:epoch|now|today|tomorrow|yesterday)", re.IGNORECASE)
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_READERS: Final[Mapping[Kind, Callable[..., object]]] = {
+    INT: numbers.whole_of_text,
+    LONG: numbers.whole_of_text,
+    DOUBLE: numbers.double_of_text,
+    BOOLEAN: numbers.boolean_of_text,
+    DATE: days_of_text,
+}
 
 
 def checked(scope: Scope, source: str, kind: Type | None) -> str:
@@ -66,18 +74,9 @@ def common_kind(values: Iterable[Fragment], what: str) -> Kind:
         return kinds.pop()
     if kinds <= {INT, LONG}:
         return LONG
-    if kinds <= {INT, LONG, DOUBLE} or (DOUBLE in kinds and _only_decimals(kinds)):
+    if DOUBLE in kinds and all(kind in NUMBERS or isinstance(kind, Decimal) for kind in kinds):
         return DOUBLE
     raise Refused(f"{what} of {' and '.join(sorted(name_of(kind) for kind in kinds))}")
-
-
-def _only_decimals(kinds: Iterable[Kind]) -> bool:
-    return all(kind in NUMBERS or isinstance(kind, Decimal) for kind in kinds)
-
-
-def _have_room(*values: Fragment) -> bool:
-    digits = [_digits(one) for one in values]
-    return max(before for before, _ in digits) + max(behind for _, behind in digits) <= _MOST_DIGITS
 
 
 def _digits(value: Fragment) -> tuple[int, int]:
@@ -92,10 +91,6 @@ def _digits(value: Fragment) -> tuple[int, int]:
 def _as_decimal(value: Fragment) -> Fragment:
     # Spark makes an int that is known a decimal of its own digits, which might have no room.
     return replace(value, declared=value.declared or (value.is_literal and value.kind in WHOLE))
-
-
-def _are_exact(kinds: Iterable[Kind]) -> bool:
-    return all(kind in WHOLE or isinstance(kind, Decimal) or kind is None for kind in kinds)
 
 
 def widened(scope: Scope, value: Fragment, kind: Kind) -> Fragment:
@@ -113,7 +108,7 @@ def widened(scope: Scope, value: Fragment, kind: Kind) -> Fragment:
     if kind in {TIMESTAMP, LOCAL} and value.kind is DATE:
         days = scope.helper(start_of_day)
         return lift(scope, [value], kind, lambda x: f"{days}({x})", fails=True)
-    raise Refused(f"a cast of {name_of(value.kind)} to {name_of(kind)}")
+    raise Refused(f"a cast of {value.kind_name} to {name_of(kind)}")
 
 
 def reckonable(scope: Scope, left: Fragment, right: Fragment) -> tuple[Fragment, Fragment]:
@@ -121,7 +116,7 @@ def reckonable(scope: Scope, left: Fragment, right: Fragment) -> tuple[Fragment,
     if STRING not in {left.kind, right.kind} or left.kind is right.kind:
         return left, right
     if not {left.kind, right.kind} <= {STRING, *NUMBERS}:
-        raise Refused(f"arithmetic of {name_of(left.kind)} and {name_of(right.kind)}")
+        raise Refused(f"arithmetic of {left.kind_name} and {right.kind_name}")
     return _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
 
 
@@ -135,17 +130,19 @@ def comparable(scope: Scope, left: Fragment, right: Fragment) -> tuple[Fragment,
     """Return two values as the kind in which Spark compares them; numbers may stay decimals."""
     left, right = _text_as(scope, left, right.kind), _text_as(scope, right, left.kind)
     kinds = {left.kind, right.kind}
-    if any(isinstance(kind, Decimal) for kind in kinds) and _are_exact(kinds):
+    others = {kind for kind in kinds if not isinstance(kind, Decimal)}
+    if others < kinds and others <= {*WHOLE, None}:
         # Python compares an int with a Decimal exactly, and Spark widens both: without loss where
         # 38 digits have room for both, and else it rounds what is behind the point.
-        if not _have_room(left, right):
+        before, behind = map(max, zip(_digits(left), _digits(right), strict=True))
+        if before + behind > _MOST_DIGITS:
             raise Refused("a comparison of decimals that 38 digits have no room for")
         return _as_decimal(left), _as_decimal(right), Decimal(38, 0)
     if kinds in ({DATE, TIMESTAMP}, {DATE, LOCAL}):
         kind: Kind = TIMESTAMP if TIMESTAMP in kinds else LOCAL
     else:
         kind = common_kind((left, right), "a comparison")
-    if kind not in _COMPARABLE:
+    if kind not in {*ORDERED, BYTES, None}:
         raise Refused(f"a comparison of {name_of(kind)}")
     return widened(scope, left, kind), widened(scope, right, kind), kind
 
@@ -165,20 +162,11 @@ def text_as(scope: Scope, value: Fragment, kind: Kind) -> Fragment:
         known = _known(scope, value.literal, kind)
         if known is not None:
             return replace(known, declared=True)
-    match kind:
-        case Primitive.INT | Primitive.LONG:
-            lowest, largest, name = LIMITS[kind]
-            function: Callable[..., object] = numbers.whole_of_text
-            limits = f", {lowest}, {largest}, {name!r}"
-        case Primitive.DOUBLE:
-            function, limits = numbers.double_of_text, ""
-        case Primitive.BOOLEAN:
-            function, limits = numbers.boolean_of_text, ""
-        case Primitive.DATE:
-            function, limits = days_of_text, ""
-        case _:
-            raise Refused(f"a cast of string to {name_of(kind)}")
-    build = f"{scope.helper(function)}({{}}{limits})".format
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise Refused(f"a cast of string to {name_of(kind)}")
+    limits = "".join(f", {one!r}" for one in LIMITS[kind]) if kind in WHOLE else ""
+    build = f"{scope.helper(reader)}({{}}{limits})".format
     return lift(scope, [value], kind, build, fails=True, declared=True)
 
 
@@ -202,9 +190,3 @@ def _known(scope: Scope, text: str, kind: Kind) -> Fragment | None:
             raise Refused(f"the timestamp '{text}'")
         return literal_of(scope, micros, kind)
     return None
-
-
-def decimal_type(value: decimal.Decimal) -> Decimal:
-    """Return the type of a decimal literal."""
-    scale = -int(value.as_tuple().exponent)
-    return Decimal(max(len(value.as_tuple().digits), scale, 1), scale)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift, need
+from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, lift, need
 from headrace.expressions.compiled.operators.coercion import BOOLEAN, DOUBLE, comparable
 from headrace.expressions.compiled.runtime.numbers import double_equal, double_less
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from headrace.expressions.compiled.fragment import Scope
 
 FALSE: Final = Fragment("False", BOOLEAN, nullable=False, literal=False)
 _UNKNOWN: Final = replace(NULL, type=BOOLEAN)
@@ -23,7 +21,7 @@ def condition(value: Fragment, what: str) -> Fragment:
     return _UNKNOWN if value.kind is None else need(value, [BOOLEAN], what)
 
 
-def compare(scope: Scope, operator: str, left: Fragment, right: Fragment) -> Fragment:
+def compare(operator: str, scope: Scope, left: Fragment, right: Fragment) -> Fragment:
     """Compile `=`, `<>`, `<`, `<=`, `>`, `>=`."""
     left, right, kind = comparable(scope, left, right)
     if NULL in {left, right} or "None" in {left.source, right.source}:
@@ -50,16 +48,10 @@ def _doubles(scope: Scope, operator: str, right: Fragment) -> Callable[[str, str
             opposite = "<=" if operator == ">" else "<"
             return lambda a, b: f"not {a} {opposite} {b}"
         return _plainly(operator)
-    equal, less = scope.helper(double_equal), scope.helper(double_less)
-    shapes: dict[str, Callable[[str, str], str]] = {
-        "=": lambda a, b: f"{equal}({a}, {b})",
-        "<>": lambda a, b: f"not {equal}({a}, {b})",
-        "<": lambda a, b: f"{less}({a}, {b})",
-        ">=": lambda a, b: f"not {less}({a}, {b})",
-        ">": lambda a, b: f"{less}({b}, {a})",
-        "<=": lambda a, b: f"not {less}({b}, {a})",
-    }
-    return shapes[operator]
+    # a > b is b < a, and a >= b is not a < b.
+    name = scope.helper(double_equal if operator in {"=", "<>"} else double_less)
+    call = f"{name}({{1}}, {{0}})" if operator in {">", "<="} else f"{name}({{0}}, {{1}})"
+    return (f"not {call}" if operator in {"<>", ">=", "<="} else call).format
 
 
 def same(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
@@ -78,21 +70,15 @@ def same(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
         source = f"({_plainly('=')(left.source, right.source)})"
         return Fragment(source, BOOLEAN, nullable=False, fails=left.fails or right.fails)
     value = lift(scope, [left, right], BOOLEAN, _doubles(scope, "=", right), all_first=True)
-    return is_true(value)
+    return is_truth(True, scope, value)
 
 
-def is_true(value: Fragment) -> Fragment:
-    """Return false for null."""
+def is_truth(wanted: bool, scope: Scope, value: Fragment) -> Fragment:
+    """Compile `IS TRUE` and `IS FALSE`, which are false for null."""
+    value = condition(value, f"IS {wanted}".upper())
     if not value.nullable:
-        return value
-    return Fragment(f"({value.source} is True)", BOOLEAN, nullable=False, fails=value.fails)
-
-
-def is_false(scope: Scope, value: Fragment) -> Fragment:
-    """Return true for false alone."""
-    if not value.nullable:
-        return negation(scope, value)
-    return Fragment(f"({value.source} is False)", BOOLEAN, nullable=False, fails=value.fails)
+        return value if wanted else negation(scope, value)
+    return Fragment(f"({value.source} is {wanted})", BOOLEAN, nullable=False, fails=value.fails)
 
 
 def is_null(_scope: Scope, value: Fragment) -> Fragment:
@@ -104,11 +90,12 @@ def is_null(_scope: Scope, value: Fragment) -> Fragment:
 
 def negation(scope: Scope, value: Fragment) -> Fragment:
     """Compile `NOT`."""
-    return lift(scope, [value], BOOLEAN, lambda x: f"not {x}")
+    return lift(scope, [condition(value, "NOT")], BOOLEAN, lambda x: f"not {x}")
 
 
 def both(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
     """Compile `AND`."""
+    left, right = condition(left, "AND"), condition(right, "AND")
     if not left.nullable:
         source = f"({left.source} and {right.source})"
     else:
@@ -127,6 +114,7 @@ def both(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
 
 def either(scope: Scope, left: Fragment, right: Fragment) -> Fragment:
     """Compile `OR`."""
+    left, right = condition(left, "OR"), condition(right, "OR")
     if not left.nullable:
         source = f"({left.source} or {right.source})"
     else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headrace.expressions.compiled.fragment import Fragment, lift, name_of, need
+from headrace.expressions.compiled.fragment import Fragment, Scope, lift, need
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
     INT,
@@ -17,9 +17,6 @@ from headrace.expressions.compiled.runtime import lists
 from headrace.expressions.compiled.syntax import Refused
 from headrace.records.rows import attribute
 from headrace.schema.model import Array, Map, Record
-
-if TYPE_CHECKING:
-    from headrace.expressions.compiled.fragment import Scope
 
 
 def number_of(record: Record, name: str) -> int:
@@ -37,7 +34,7 @@ def field(scope: Scope, value: Fragment, name: str) -> Fragment:
     if isinstance(kind, Map):
         return lift(scope, [value], kind.value, lambda x: f"{x}.get({name!r})", nullable=True)
     if not isinstance(kind, Record):
-        raise Refused(f'".{name}" of {name_of(kind)}')
+        raise Refused(f'".{name}" of {value.kind_name}')
     number = number_of(kind, name)
     found = kind.fields[number]
     if not value.nullable:
@@ -63,7 +60,7 @@ def item(what: str, scope: Scope, value: Fragment, index: Fragment) -> Fragment:
         values = [value, need(index, [STRING], "a key")]
         return lift(scope, values, kind.value, lambda x, y: f"{x}.get({y})", nullable=True)
     if not isinstance(kind, Array):
-        raise Refused(f"{what} of {name_of(kind)}")
+        raise Refused(f"{what} of {value.kind_name}")
     counts_from_1 = what.endswith("element_at()")
     if counts_from_1 and index.literal == -(2**31):
         raise Refused(f"{what} of what Spark has no room to count from the end")
@@ -84,10 +81,10 @@ def item(what: str, scope: Scope, value: Fragment, index: Fragment) -> Fragment:
 def _list(value: Fragment, what: str, *kinds: object) -> tuple[Array, Fragment]:
     """Return a list's type, and an item of it."""
     if not isinstance(value.kind, Array):
-        raise Refused(f"{what} of {name_of(value.kind)}")
+        raise Refused(f"{what} of {value.kind_name}")
     item = Fragment("None", value.kind.item, nullable=True)
     if kinds and item.kind not in kinds:
-        raise Refused(f"{what} of items of {name_of(item.kind)}")
+        raise Refused(f"{what} of items of {item.kind_name}")
     return value.kind, item
 
 

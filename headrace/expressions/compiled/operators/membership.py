@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.expressions.compiled.fragment import NULL, Fragment, lift
+from headrace.expressions.compiled.fragment import NULL, Fragment, Scope, lift
 from headrace.expressions.compiled.operators.casts import as_kind
 from headrace.expressions.compiled.operators.coercion import (
     BOOLEAN,
@@ -22,7 +22,8 @@ from headrace.expressions.compiled.syntax import Refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.expressions.compiled.fragment import Scope
+# A column or a name may as well be repeated as given a name.
+_CHEAP = re.compile(r"r\.f\d+|\w+")
 
 
 def one_of(scope: Scope, value: Fragment, *others: Fragment) -> Fragment:
@@ -37,9 +38,9 @@ def one_of(scope: Scope, value: Fragment, *others: Fragment) -> Fragment:
         found = lift(scope, [value], BOOLEAN, lambda x: f"{x} in {listed}")
         return replace(found, truth=f"({value.source} in {listed})")
     again, wrap = evaluated_once(scope, value)
-    found = compare(scope, "=", again, others[0])
+    found = compare("=", scope, again, others[0])
     for other in others[1:]:
-        found = either(scope, found, compare(scope, "=", again, other))
+        found = either(scope, found, compare("=", scope, again, other))
     return wrap(found)
 
 
@@ -51,7 +52,7 @@ def between(scope: Scope, value: Fragment, low: Fragment, high: Fragment) -> Fra
         low, high = (comparable(scope, value, other)[1] for other in (low, high))
         return lift(scope, [value], BOOLEAN, lambda x: f"{low.source} <= {x} <= {high.source}")
     again, wrap = evaluated_once(scope, value)
-    return wrap(both(scope, compare(scope, ">=", again, low), compare(scope, "<=", again, high)))
+    return wrap(both(scope, compare(">=", scope, again, low), compare("<=", scope, again, high)))
 
 
 def refuse_fallible(value: Fragment, what: str) -> None:
@@ -67,7 +68,7 @@ def evaluated_once(
     scope: Scope, value: Fragment
 ) -> tuple[Fragment, Callable[[Fragment], Fragment]]:
     """Return a value that is evaluated once and used often, and what puts its evaluation first."""
-    if value.is_literal or scope.is_cheap(value.source):
+    if value.is_literal or _CHEAP.fullmatch(value.source):
         return value, lambda whole: whole
     name = scope.temporary()
     again = Fragment(name, value.type, value.nullable, declared=value.declared)

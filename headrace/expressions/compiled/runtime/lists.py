@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cmp_to_key
-from typing import Any, Final
+from typing import Any
 
 from headrace.expressions.compiled.runtime.errors import Undefined
-from headrace.expressions.compiled.runtime.numbers import double_less
 from headrace.expressions.compiled.runtime.texts import joined as joined_texts
 
 
@@ -69,16 +67,13 @@ def least(*values: Any) -> Any:  # noqa: ANN401 - as above
 
 def greatest_double(*values: float | None) -> float | None:
     """Return the greatest double; NaN is greater than any."""
-    return max((one for one in values if one is not None), default=None, key=_ORDER)
+    return max((one for one in values if one is not None), default=None, key=_order)
 
 
 def least_double(*values: float | None) -> float | None:
     """Return the least double."""
-    return min((one for one in values if one is not None), default=None, key=_ORDER)
+    return min((one for one in values if one is not None), default=None, key=_order)
 
 
-def _compared(left: float, right: float) -> int:
-    return -1 if double_less(left, right) else int(double_less(right, left))
-
-
-_ORDER: Final = cmp_to_key(_compared)
+def _order(value: float) -> tuple[bool, float]:
+    return value != value, value  # noqa: PLR0124 - the test for NaN

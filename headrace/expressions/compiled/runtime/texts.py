@@ -140,11 +140,7 @@ def trimmed_right(text: str, characters: str) -> str:
     """Return rtrim()."""
     if len(characters) <= _FEW:
         return text.rstrip(characters)
-    known = set(characters)
-    length = next(
-        (at for at, character in enumerate(reversed(text)) if character not in known), len(text)
-    )
-    return text[: len(text) - length]
+    return trimmed_left(text[::-1], characters)[::-1]
 
 
 # Python looks through all of the characters for each character.
