@@ -13,32 +13,30 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from backfill.plan.cutting import join_units
 from backfill.plan.steps import Step
-from backfill.plan.units import OffsetRange, Unit, all_spans
+from backfill.plan.units import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from backfill.plan.steps import Limits
-    from backfill.plan.units import Spans
+    from backfill.plan.units import Spans, Unit
 
 CELLS_PER_STEP = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What a row group has of one Kafka partition in one cell of time.
+    """What a row group, or a file, has of one Kafka partition in one cell of time."""
 
-    Without a row group it is what the whole file has.
-    """
-
-    file: Unit
-    row_group: int | None
-    size_bytes: int
+    of: Unit
     topic: str
     partition: int
     cell: int
@@ -52,7 +50,20 @@ class Stretch:
     @property
     def kafka_partition(self) -> tuple[str, str, int]:
         """The Kafka partition, in its table."""
-        return self.file.source, self.topic, self.partition
+        return self.of.source, self.topic, self.partition
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that is read for it."""
+        return replace(
+            self.of,
+            min_ts_us=self.min_ts_us,
+            max_ts_us=self.max_ts_us,
+            rows=self.rows,
+            # Counted row by row, the period's alone.
+            partly=False,
+            events=self.events,
+        )
 
 
 def cell_us(threshold_us: int) -> int:
@@ -64,22 +75,21 @@ def strict(stretches: Sequence[Stretch], threshold_us: int, limits: Limits) -> I
     """Yield the steps of a replay in the order of offsets."""
     spans = list(_spans(stretches, max(1, threshold_us // cell_us(threshold_us)), limits))
     ends = _ends(stretches, spans)
-    shares: dict[int, list[Stretch]] = defaultdict(list)
+    shares: dict[int, list[Unit]] = defaultdict(list)
     for stretch in stretches:
-        cut = ends[stretch.kafka_partition]
+        unit, cut = stretch.unit, ends[stretch.kafka_partition]
         first, last = cut.step_of(stretch.first_offset), cut.step_of(stretch.last_offset)
         for index in range(first, last):
             # Its rows are counted once, with the last of them.
-            shares[cut.steps[index]].append(replace(stretch, rows=0))
-        shares[cut.steps[last]].append(stretch)
+            shares[cut.steps[index]].append(replace(unit, rows=0))
+        shares[cut.steps[last]].append(unit)
     ranges: dict[int, list[OffsetRange]] = defaultdict(list)
     for name, cut in sorted(ends.items()):
         for step, (start, end) in zip(cut.steps, pairwise(cut.bounds), strict=True):
             ranges[step].append(OffsetRange(*name, start, end))
     for number, step in enumerate(sorted(shares)):
-        units = tuple(_units(shares[step]))
-        frontier = min(unit.min_ts_us for unit in units)
-        yield Step(number, frontier, units, tuple(ranges[step]))
+        units = tuple(join_units(shares[step]))
+        yield Step(number, units[0].min_ts_us, units, tuple(ranges[step]))
 
 
 @dataclass(slots=True)
@@ -99,7 +109,7 @@ def _spans(stretches: Iterable[Stretch], most_cells: int, limits: Limits) -> Ite
     size: dict[int, int] = defaultdict(int)
     for one in stretches:
         rows[one.cell] += one.rows
-        size[one.cell] += one.file.size_bytes * one.rows // max(1, one.file.rows)
+        size[one.cell] += one.of.size_bytes * one.rows // max(1, one.of.rows)
     chosen: list[int] = []
     for cell in sorted(rows):
         together = [*chosen, cell]
@@ -133,35 +143,3 @@ def _ends(
             cut.bounds.append(offset + 1)
             cut.steps.append(step)
     return cuts
-
-
-def _units(stretches: Iterable[Stretch]) -> Iterator[Unit]:
-    """Put a step's stretches together: each file once for every run of its row groups."""
-    by_file: dict[tuple[str, str], list[Stretch]] = defaultdict(list)
-    for one in stretches:
-        by_file[one.file.source, one.file.path].append(one)
-    for _, parts in sorted(by_file.items()):
-        parts.sort(key=lambda one: -1 if one.row_group is None else one.row_group)
-        run: list[Stretch] = []
-        for one in parts:
-            if run and (one.row_group or 0) > (run[-1].row_group or 0) + 1:
-                yield _unit(run)
-                run = []
-            run.append(one)
-        yield _unit(run)
-
-
-def _unit(run: Sequence[Stretch]) -> Unit:
-    first, last = run[0].row_group, run[-1].row_group
-    sizes = {one.row_group: one.size_bytes for one in run}
-    return replace(
-        run[0].file,
-        min_ts_us=min(one.min_ts_us for one in run),
-        max_ts_us=max(one.max_ts_us for one in run),
-        rows=sum(one.rows for one in run),
-        size_bytes=sum(sizes.values()),
-        row_groups=None if first is None or last is None else (first, last + 1),
-        # Counted row by row, the period's alone.
-        partly=False,
-        events=all_spans((one.events for one in run), len(run[0].events)),
-    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from backfill.plan.units import NO_EVENTS, RowGroup
+from backfill.plan.units import NO_EVENTS
 from backfill.read.batch_columns import span_of, times_of
 from headrace.errors import Terminal
 from headrace.times import DAY_US
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from backfill.plan.units import Span
 
 FIELD_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group of a file, by its footer; `rows` are those that have a time."""
+
+    index: int
+    span: Span
+    rows: int
+    size_bytes: int
 
 
 class NoBounds(Terminal):
@@ -56,7 +67,7 @@ def row_groups(
         if span is None or (nulls is None and column.max_definition_level):
             span, rows = _by_reading(file, column.path, index)
         if span != NO_EVENTS:
-            found.append(RowGroup(index, *span, rows, _size(group)))
+            found.append(RowGroup(index, span, rows, _size(group)))
     return found
 
 

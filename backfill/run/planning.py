@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
+from msgspec import structs
 
 from backfill.lookups.resolve import ends_of_steps, histories, plan_lookups
 from backfill.plan.cutting import cut_at_times
@@ -198,7 +199,7 @@ def _units_of(steps: Sequence[Step], tables: Iterable[str]) -> dict[str, list[Un
 
 def _without_events(step: Step) -> Step:
     """Return a step without what only the watermarks were planned by: a plan may be large."""
-    return replace(step, units=tuple(unit.without_events() for unit in step.units))
+    return replace(step, units=tuple(structs.replace(unit, events=()) for unit in step.units))
 
 
 def _planned_source(
