@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from backfill.plan.units import all_spans
+from backfill.plan.units import all_spans, hull
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -118,21 +118,17 @@ def _is_next(one: Unit, other: Unit) -> bool:
 
 
 def _joined(units: Sequence[Unit], size_bytes: int) -> Unit:
-    """Return units of one file as one, in the order of its row groups."""
-    first, last = units[0], units[-1]
-    if first is last:
-        return first
-    windows = [unit.window_us for unit in units if unit.window_us is not None]
+    """Return units of one file as one."""
+    if len(units) == 1:
+        return units[0]
     return replace(
-        first,
+        units[0],
         min_ts_us=min(unit.min_ts_us for unit in units),
         max_ts_us=max(unit.max_ts_us for unit in units),
         rows=sum(unit.rows for unit in units),
         size_bytes=size_bytes,
-        row_groups=first.row_groups
-        and last.row_groups
-        and (first.row_groups[0], last.row_groups[1]),
-        window_us=(min(windows)[0], max(end for _, end in windows)) if windows else None,
+        row_groups=hull(unit.row_groups for unit in units),
+        window_us=hull(unit.window_us for unit in units),
         partly=any(unit.partly for unit in units),
-        events=all_spans((unit.events for unit in units), len(first.events)),
+        events=all_spans((unit.events for unit in units), len(units[0].events)),
     )

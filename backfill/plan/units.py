@@ -21,6 +21,12 @@ FilePart: TypeAlias = tuple[str, str, tuple[int, int] | None]
 NO_EVENTS: Final[Span] = (2**63 - 1, -(2**63))
 
 
+def hull(spans: Iterable[Span | None]) -> Span | None:
+    """Return the span from the first start to the last end; None where there is none."""
+    known = [span for span in spans if span is not None]
+    return (min(known)[0], max(end for _, end in known)) if known else None
+
+
 def both_spans(one: Spans, other: Spans) -> Spans:
     """Return the bounds of two units together, column by column."""
     return tuple(

@@ -13,7 +13,7 @@ from pyiceberg.manifest import ManifestContent
 from backfill.plan.cutting import Grid, fine_grid
 from backfill.plan.plan import FileWithoutTimes
 from backfill.plan.strict import cell_us
-from backfill.plan.units import EventColumns, Unit, all_spans
+from backfill.plan.units import EventColumns, Unit, all_spans, hull
 from backfill.read.batch_columns import record_type
 from backfill.read.file_columns import may_be_null, without_record
 from backfill.read.footers import NoBounds, event_span, row_groups
@@ -101,7 +101,7 @@ class FileEnumerator:
         manifests = self._manifests()
         if has_deletes(manifests) or scan.regions:
             # What is deleted where, and which partition is which region, Iceberg itself knows.
-            tasks = scan.tasks().values()
+            tasks = scan.tasks.values()
             deleted = {task.file.file_path for task in tasks if task.delete_files}
             return self._found((planned_file(task, self._field_ids) for task in tasks), deleted)
         return self.files_in(manifests)
@@ -115,8 +115,7 @@ class FileEnumerator:
         """Return from when to when the files of the snapshot are, as far as manifests tell."""
         manifests = [one for one in self._manifests() if one.content == ManifestContent.DATA]
         files = list_files(self.source.table, manifests, AlwaysTrue(), self._field_ids[:1])
-        spans = [span for file in files if (span := time_span(file.bounds[0])) is not None]
-        return (min(spans)[0], max(high for _, high in spans)) if spans else None
+        return hull(time_span(file.bounds[0]) for file in files)
 
     def cut(self, file: Unit, threshold_us: int) -> tuple[list[Unit], int]:
         """Cut a file that spans more time than the threshold; returns its widest row group too."""
@@ -249,8 +248,7 @@ class FileEnumerator:
             groups = self._row_groups(opened, file.path)
             # By the file's own count: rows that the manifest knows and the file has not are missing.
             rows = opened.metadata.num_rows
-        spans = [group.span for group in groups]
-        span = (min(spans)[0], max(high for _, high in spans)) if spans else None
+        span = hull(group.span for group in groups)
         return BoundedFile(file, span, rows - sum(group.rows for group in groups), events)
 
     def _unit(self, known: BoundedFile, *, has_deletes: bool) -> Unit:
