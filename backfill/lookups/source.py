@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from backfill.lookups.batches import current_batch, replayed_snapshot, taken_snapshot
 from backfill.plan.plan import read_head
-from backfill.read.file_columns import holds_structs_in_lists, without_record
+from backfill.read.file_columns import with_structs_in_lists, without_record
 from backfill.read.iceberg_scan import equality_deletes_refused
 from headrace.config.load import load_workspace
 from headrace.errors import Terminal
@@ -173,8 +173,7 @@ def lookup_columns(text: str, table: str, columns: Sequence[str]) -> Schema:
             f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
         )
     chosen = schema.select(*columns) if columns else without_record(schema)
-    held = [one.name for one in chosen.fields if holds_structs_in_lists(one.field_type)]
-    if held:
+    if held := with_structs_in_lists(chosen):
         # pyiceberg reads a missing list of structs as an empty one.
         raise Terminal(
             f"lookup table {table} has lists or maps of records ({', '.join(held)}), which cannot"

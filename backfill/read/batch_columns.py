@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,19 +50,20 @@ def regions_of(batch: pa.RecordBatch) -> pa.StringArray:
     return pc.struct_field(batch.column(METADATA), "region").cast(pa.string())
 
 
-def topics_of(batch: pa.RecordBatch) -> pa.StringArray:
-    """Return the topics that the records of a batch came from."""
-    return pc.struct_field(batch.column(METADATA), "topic").cast(pa.string())
+class Positions(NamedTuple):
+    """Where each record of a batch was in Kafka."""
+
+    topic: pa.StringArray
+    partition: pa.Int32Array
+    offset: pa.Int64Array
 
 
-def partitions_of(batch: pa.RecordBatch) -> pa.Int32Array:
-    """Return the Kafka partitions of a batch."""
-    return pc.struct_field(batch.column(METADATA), "partition").cast(pa.int32())
-
-
-def offsets_of(batch: pa.RecordBatch) -> pa.Int64Array:
-    """Return the offsets of a batch."""
-    return pc.struct_field(batch.column(METADATA), "offset").cast(pa.int64())
+def positions_of(batch: pa.RecordBatch) -> Positions:
+    """Return the positions of a batch."""
+    topic, partition, offset = (
+        pc.struct_field(batch.column(METADATA), name) for name in Positions._fields
+    )
+    return Positions(topic.cast(pa.string()), partition.cast(pa.int32()), offset.cast(pa.int64()))
 
 
 def inside(times: pa.Int64Array, span_us: tuple[int, int]) -> pa.BooleanArray:

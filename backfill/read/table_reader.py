@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import pyarrow_to_schema
-from pyiceberg.types import StructType
+from pyiceberg.schema import Schema
 
 from backfill.read.batch_columns import (
     complete_columns,
@@ -20,9 +20,9 @@ from backfill.read.batch_columns import (
     without_empty_headers,
 )
 from backfill.read.file_columns import (
-    holds_structs_in_lists,
     later_columns,
     same_columns,
+    with_structs_in_lists,
     without_later,
     without_record,
 )
@@ -32,9 +32,6 @@ from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import IcebergType
 
     from backfill.plan.conditions import Condition
     from backfill.plan.units import Unit
@@ -137,24 +134,24 @@ class TableReader:
     def _is_plain(self, held: Schema, wanted: Schema) -> bool:
         """Whether a file has these columns as the table does: nothing renamed, nothing widened."""
         names = {field.name for field in wanted.fields}
-        kept = StructType(*(field for field in held.fields if field.name in names))
-        table = self._scan.table.schema()
         # Of a struct in part the whole must be as it stands in the table.
-        asked = StructType(*(field for field in table.fields if field.name in names))
+        kept, asked = (
+            Schema(*(field for field in schema.fields if field.name in names))
+            for schema in (held, self._scan.table.schema())
+        )
         return same_columns(kept, asked)
 
     def _leaves(self, wanted: Schema) -> list[str]:
         """Return what is wanted as Parquet names it: columns, and what lies in structs in part."""
-        table = self._scan.table.schema()
-        return [
-            path
-            for field in wanted.fields
-            for path in (
-                [field.name]
-                if field.field_type == table.find_type(field.name)
-                else _inside(field.name, field.field_type)
-            )
-        ]
+        table, leaves = self._scan.table.schema(), list[str]()
+        for field in wanted.fields:
+            if field.field_type == table.find_type(field.name):
+                leaves.append(field.name)
+            else:
+                inside = Schema(field)
+                paths = inside.column_names
+                leaves += [path for path in paths if inside.find_type(path).is_primitive]
+        return leaves
 
     def _plain_rows(
         self, unit: Unit, opened: pq.ParquetFile, groups: list[int], names: Sequence[str]
@@ -192,22 +189,13 @@ class TableReader:
 
     def _refuse_lost_nulls(self, wanted: Schema) -> None:
         """Refuse what pyiceberg would change: it reads a missing list of structs as an empty one."""
-        held = [field.name for field in wanted.fields if holds_structs_in_lists(field.field_type)]
-        if held:
+        if held := with_structs_in_lists(wanted):
             raise Terminal(
                 f"{self._scan.name} has files with deletes or with other columns than the table,"
                 f" and lists or maps of records ({', '.join(held)}), which cannot be read exactly",
                 "compact the table first, so that its files have no deletes and have the table's "
                 "columns",
             )
-
-
-def _inside(path: str, kind: IcebergType) -> Iterator[str]:
-    if not isinstance(kind, StructType):
-        yield path
-        return
-    for field in kind.fields:
-        yield from _inside(f"{path}.{field.name}", field.field_type)
 
 
 def _those(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:

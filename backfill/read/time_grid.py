@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from backfill.plan.strict import Stretch
 from backfill.plan.units import NO_EVENTS
-from backfill.read.batch_columns import offsets_of, partitions_of, times_of, topics_of
+from backfill.read.batch_columns import positions_of, times_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ def slices(
     events: EventColumns,
 ) -> list[Unit]:
     """Cut a file or row group: a slice for each cell of the grid that holds any of its records."""
-    tables = (_columns(batch, grid, time_column, events) for batch in batches)
+    tables = (pa.table(_columns(batch, grid, time_column, events)) for batch in batches)
     found = _grouped(tables, ["cell"], ["time", *_names(events)])
     return [
         grid.slice_of(
@@ -49,10 +49,7 @@ def stretches(
 ) -> list[Stretch]:
     """Find what a file or row group has of each Kafka partition in each cell of the grid."""
     tables = (
-        _columns(batch, grid, time_column, events)
-        .append_column("topic", topics_of(batch))
-        .append_column("partition", partitions_of(batch))
-        .append_column("offset", offsets_of(batch))
+        pa.table(_columns(batch, grid, time_column, events) | positions_of(batch)._asdict())
         for batch in batches
     )
     found = _grouped(tables, ["topic", "partition", "cell"], ["offset", "time", *_names(events)])
@@ -73,14 +70,16 @@ def stretches(
     ]
 
 
-def _columns(batch: pa.RecordBatch, grid: Grid, time_column: str, events: EventColumns) -> pa.Table:
+def _columns(
+    batch: pa.RecordBatch, grid: Grid, time_column: str, events: EventColumns
+) -> dict[str, pa.Array]:
     times = times_of(batch, time_column)
     cell = pc.divide(pc.subtract(times, grid.origin_us), grid.cell_us)
     seen = {
         name: _events(batch, column, times, events)
         for name, column in zip(_names(events), events.names, strict=True)
     }
-    return pa.table({"time": times, "cell": cell, **seen})
+    return {"time": times, "cell": cell, **seen}
 
 
 def _events(

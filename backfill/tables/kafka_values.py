@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.read.batch_columns import offsets_of, partitions_of, tombstones_of
+from backfill.read.batch_columns import positions_of, tombstones_of
 from backfill.tables.json_columns import json_objects
 from headrace.contract import RESERVED, VALUE_FORMAT, VALUE_FORMATS, own_columns
 from headrace.errors import Terminal, UsageError
@@ -127,7 +127,8 @@ class _Avro:
         return pa.array(values, BYTES)
 
     def _unwritten(self, batch: pa.RecordBatch, at: int, bad: BadRecord) -> Terminal:
-        place = f"{partitions_of(batch)[at]} @ {offsets_of(batch)[at]}"
+        _, partitions, offsets = positions_of(batch)
+        place = f"{partitions[at]} @ {offsets[at]}"
         return Terminal(
             f"the row of partition {place} in {self._table} cannot be written as Avro: {bad.reason}",
             "start another run with --format json",
