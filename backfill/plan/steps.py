@@ -118,7 +118,7 @@ class _Walk:
 
     def take_up_to(self, limit_us: int) -> tuple[Unit, ...]:
         """Dispatch the frontier's unit, then what ends by the limit, the earliest end first."""
-        while self._arrived < len(self._units) and self._begins_by(limit_us):
+        while self._arrived < len(self._units) and self._units[self._arrived].min_ts_us <= limit_us:
             heapq.heappush(self._ready, (self._units[self._arrived].max_ts_us, self._arrived))
             self._arrived += 1
         taken = self._that_fit(self._together(self._oldest, limit_us))
@@ -160,6 +160,3 @@ class _Walk:
 
     def _rows_of(self, taken: Sequence[int]) -> int:
         return sum(self._units[index].rows for index in taken)
-
-    def _begins_by(self, limit_us: int) -> bool:
-        return self._units[self._arrived].min_ts_us <= limit_us

@@ -73,8 +73,8 @@ def cell_us(threshold_us: int) -> int:
 
 def strict(stretches: Sequence[Stretch], threshold_us: int, limits: Limits) -> Iterator[Step]:
     """Yield the steps of a replay in the order of offsets."""
-    spans = list(_spans(stretches, max(1, threshold_us // cell_us(threshold_us)), limits))
-    ends = _ends(stretches, spans)
+    starts = _starts(stretches, max(1, threshold_us // cell_us(threshold_us)), limits)
+    ends = _ends(stretches, starts)
     shares: dict[int, list[Unit]] = defaultdict(list)
     for stretch in stretches:
         unit, cut = stretch.unit, ends[stretch.kafka_partition]
@@ -103,33 +103,27 @@ class _Cuts:
         return bisect_right(self.bounds, offset) - 1
 
 
-def _spans(stretches: Iterable[Stretch], most_cells: int, limits: Limits) -> Iterator[range]:
-    """Put neighbouring cells together, as many as a step may hold."""
+def _starts(stretches: Iterable[Stretch], most_cells: int, limits: Limits) -> list[int]:
+    """Put neighbouring cells together, as many as a step may hold; return with which each begins."""
     rows: dict[int, int] = defaultdict(int)
     size: dict[int, int] = defaultdict(int)
     for one in stretches:
         rows[one.cell] += one.rows
         size[one.cell] += one.of.size_bytes * one.rows // max(1, one.of.rows)
-    chosen: list[int] = []
+    starts: list[int] = []
+    held_rows = held_bytes = 0
     for cell in sorted(rows):
-        together = [*chosen, cell]
-        if chosen and (
-            cell - chosen[0] >= most_cells
-            or sum(rows[one] for one in together) > limits.max_rows
-            or sum(size[one] for one in together) > limits.max_bytes
-        ):
-            yield range(chosen[0], chosen[-1] + 1)
-            together = [cell]
-        chosen = together
-    if chosen:
-        yield range(chosen[0], chosen[-1] + 1)
+        held_rows += rows[cell]
+        held_bytes += size[cell]
+        is_full = held_rows > limits.max_rows or held_bytes > limits.max_bytes
+        if not starts or cell - starts[-1] >= most_cells or is_full:
+            starts.append(cell)
+            held_rows, held_bytes = rows[cell], size[cell]
+    return starts
 
 
-def _ends(
-    stretches: Iterable[Stretch], spans: Sequence[range]
-) -> dict[tuple[str, str, int], _Cuts]:
+def _ends(stretches: Iterable[Stretch], starts: Sequence[int]) -> dict[tuple[str, str, int], _Cuts]:
     """Find up to which offset each partition goes in each step."""
-    starts = [span.start for span in spans]
     cuts: dict[tuple[str, str, int], _Cuts] = {}
     newest: dict[tuple[tuple[str, str, int], int], int] = {}
     for one in stretches:

@@ -27,20 +27,10 @@ def hull(spans: Iterable[Span | None]) -> Span | None:
     return (min(known)[0], max(end for _, end in known)) if known else None
 
 
-def both_spans(one: Spans, other: Spans) -> Spans:
-    """Return the bounds of two units together, column by column."""
-    return tuple(
-        None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
-        for a, b in zip(one, other, strict=True)
-    )
-
-
 def all_spans(found: Iterable[Spans], columns: int) -> Spans:
-    """Return the bounds of many units together."""
-    whole: Spans = (NO_EVENTS,) * columns
-    for one in found:
-        whole = both_spans(whole, one)
-    return whole
+    """Return the bounds of many units together, column by column; None where one is not known."""
+    by_column = zip((NO_EVENTS,) * columns, *found, strict=True)
+    return tuple(None if None in spans else hull(spans) for spans in by_column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,20 +98,12 @@ def complete_columns(
 
     `later` are columns that came to the table after the file.
     """
-    if kept is None and not later:
-        return batch.select(columns)
-    arrays, fields = [], []
-    for name in columns:
-        if name == RECORD and kept is not None:
-            arrays.append(_whole(batch, kept))
-            fields.append(pa.field(RECORD, kept))
-        elif name in later:
-            arrays.append(pa.nulls(batch.num_rows, later[name]))
-            fields.append(pa.field(name, later[name]))
-        else:
-            arrays.append(batch.column(name))
-            fields.append(batch.schema.field(name))
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    for name, kind in later.items():
+        batch = batch.append_column(name, pa.nulls(batch.num_rows, kind))
+    if kept is not None:
+        others = [name for name in batch.schema.names if name != RECORD]
+        batch = batch.select(others).append_column(RECORD, _whole(batch, kept))
+    return batch.select(columns)
 
 
 def keys_of(batch: pa.RecordBatch) -> pa.Array | None:

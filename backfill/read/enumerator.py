@@ -188,7 +188,7 @@ class FileEnumerator:
                     unit = scan.period.clip(self._unit_of(file, group))
                     if unit is not None:
                         events = self._event_spans(opened, group.index)
-                        reading = partial(reader.group_rows, opened, group.index, columns)
+                        reading = partial(reader.plain_rows, opened, [group.index], columns)
                         yield replace(unit, events=events), reading
                 return
         yield file, lambda: scan.rows(file, schema.select(*columns))

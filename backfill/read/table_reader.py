@@ -88,7 +88,7 @@ class TableReader:
                 if kept is not None and RECORD in opened.schema_arrow.names:
                     leaves.append(RECORD)
                 later = later_columns(others_than_kept, rest)
-                for batch in self._plain_rows(unit, opened, matching, leaves):
+                for batch in self.plain_rows(opened, matching, leaves, unit.window_us):
                     yield complete_columns(batch, names, kept, later)
                 return
         if unit.row_groups is not None:
@@ -123,12 +123,10 @@ class TableReader:
         self, unit: Unit, opened: pq.ParquetFile, groups: list[int], offsets: OffsetFilter | None
     ) -> int:
         """Count the rows of row groups that belong to a unit, by no more columns than say so."""
-        goes_by = [self._scan.time_column, *([REGION] if self._scan.regions else [])]
-        if offsets is not None:
-            goes_by += [TOPIC, PARTITION, OFFSET]
+        columns = () if offsets is None else (TOPIC, PARTITION, OFFSET)
         return sum(
             batch.num_rows if offsets is None else offsets.mask(batch).true_count
-            for batch in self._plain_rows(unit, opened, groups, goes_by)
+            for batch in self.plain_rows(opened, groups, columns, unit.window_us)
         )
 
     def _is_plain(self, held: Schema, wanted: Schema) -> bool:
@@ -153,25 +151,21 @@ class TableReader:
                 leaves += [path for path in paths if inside.find_type(path).is_primitive]
         return leaves
 
-    def _plain_rows(
-        self, unit: Unit, opened: pq.ParquetFile, groups: list[int], names: Sequence[str]
+    def plain_rows(
+        self,
+        opened: pq.ParquetFile,
+        groups: Sequence[int],
+        columns: Sequence[str],
+        window_us: tuple[int, int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        if not groups:
-            return
-        span = self._scan.period.span_us(unit.window_us)
-        for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=names):
+        """Read columns of row groups, of the rows in the period, and in a window of it."""
+        span = self._scan.period.span_us(window_us)
+        goes_by = [self._scan.time_column, *([REGION] if self._scan.regions else [])]
+        named = list(dict.fromkeys([*columns, *goes_by]))
+        for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=named):
             kept = _those(batch, self._mask(batch, span))
             if kept.num_rows:
                 yield kept
-
-    def group_rows(
-        self, opened: pq.ParquetFile, group: int, columns: Sequence[str]
-    ) -> Iterator[pa.RecordBatch]:
-        """Read columns of a row group, of the rows in the period."""
-        named = [*columns, REGION] if self._scan.regions else list(columns)
-        span = self._scan.period.span_us(None)
-        for batch in opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=named):
-            yield _those(batch, self._mask(batch, span))
 
     def _mask(self, batch: pa.RecordBatch, span: tuple[int, int]) -> pa.BooleanArray:
         mask = inside(times_of(batch, self._scan.time_column), span)
