@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -75,7 +74,6 @@ KNOWN = {
     field.name: field.type
     for field in to_arrow(Record("row", (record_field((KEY, HEADERS)),)))[0].type
 }
-NONE_LATER: Final[Mapping[str, pa.DataType]] = MappingProxyType({})
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -92,7 +90,7 @@ def complete_columns(
     batch: pa.RecordBatch,
     columns: Sequence[str],
     kept: pa.StructType | None,
-    later: Mapping[str, pa.DataType] = NONE_LATER,
+    later: Mapping[str, pa.DataType],
 ) -> pa.RecordBatch:
     """Return the columns in that order; what a file's rows were not yet kept with is null.
 

@@ -21,7 +21,6 @@ from backfill.read.listing import has_deletes, list_files, planned_file, time_sp
 from backfill.read.row_filter import field_ids, file_may_match
 from backfill.read.time_grid import slices, stretches
 from headrace.contract import OFFSET, PARTITION, TOPIC
-from headrace.landing.completeness import complete_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from backfill.read.footers import RowGroup
     from backfill.read.source import LakeSource
     from headrace.iceberg.manifest_scan import LiveFile
-    from headrace.landing.completeness import CompleteUpTo
 
 # Footers are small and far away: waiting for them is what costs.
 FOOTERS_AT_ONCE = 8
@@ -89,11 +87,6 @@ class FileEnumerator:
         # The bounds that are listed of each file, in this order.
         of_conditions = field_ids(source.schema, source.conditions)
         self._field_ids = [source.time_field_id, *of_conditions, *self._event_ids]
-
-    @property
-    def complete_up_to(self) -> CompleteUpTo | None:
-        """Up to when the table has everything, as its writers say; None where none says anything."""
-        return complete_up_to(self.source.table.properties)
 
     def files(self) -> FileList:
         """Return the data files that may hold rows of the period, by metadata alone."""

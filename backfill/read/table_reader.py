@@ -92,14 +92,17 @@ class TableReader:
                     yield complete_columns(batch, names, kept, later)
                 return
         if unit.row_groups is not None:
-            raise self._cut_wrongly(unit)
+            raise Terminal(
+                f"the plan cuts data file {unit.path} of {self._scan.name} into row groups, "
+                "although its columns differ from the table's: its rows would be read more than "
+                "once",
+                "an earlier version of headrace made the plan: start the replay again, with "
+                "another --run-id",
+            )
         self._refuse_lost_nulls(others_than_kept)
         for batch in self._scan.rows(unit, wanted):
-            yield (
-                batch
-                if kept is None
-                else complete_columns(without_empty_headers(batch), names, kept)
-            )
+            exact = batch if kept is None else without_empty_headers(batch)
+            yield complete_columns(exact, names, kept, {})
 
     def columns_as_stored(
         self, unit: Unit, opened: pq.ParquetFile, wanted: Schema
@@ -172,14 +175,6 @@ class TableReader:
         if not self._scan.regions:
             return mask
         return pc.and_(mask, pc.is_in(regions_of(batch), pa.array(self._scan.regions)))
-
-    def _cut_wrongly(self, unit: Unit) -> Terminal:
-        return Terminal(
-            f"the plan cuts data file {unit.path} of {self._scan.name} into row groups, although "
-            "its columns differ from the table's: its rows would be read more than once",
-            "an earlier version of headrace made the plan: start the replay again, with another "
-            "--run-id",
-        )
 
     def _refuse_lost_nulls(self, wanted: Schema) -> None:
         """Refuse what pyiceberg would change: it reads a missing list of structs as an empty one."""

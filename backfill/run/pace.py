@@ -13,8 +13,6 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-RateUnit = Literal["rows", "bytes"]
-
 # A piece is what is sent without looking at the clock.
 PIECES_PER_S = 10
 LOOKED_AT_ROWS = 10_000
@@ -37,7 +35,7 @@ class Rate:
     """So many rows or bytes a second."""
 
     per_s: float
-    unit: RateUnit
+    unit: Literal["rows", "bytes"]
 
     def __str__(self) -> str:
         """Write it as `parse_rate` reads it."""

@@ -22,7 +22,7 @@ from backfill.plan.widening import widen, widened_as_given
 from backfill.read.enumerator import FileEnumerator
 from backfill.read.source import LakeSource
 from backfill.run.watermarks import resolve_watermarks
-from headrace.landing.completeness import is_beyond
+from headrace.landing.completeness import complete_up_to, is_beyond
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _without_events(step: Step) -> Step:
 def _planned_source(
     table: FileEnumerator, files: FileList, laid: _Layout, period: Period
 ) -> PlannedSource:
-    source, upto = table.source, table.complete_up_to
+    source, upto = table.source, complete_up_to(table.source.table.properties)
     name = source.name
     planned = planned_source(
         name, source.snapshot_id, files.units, laid.units[name], laid.widest_us[name]
