@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import structlog
@@ -30,7 +30,7 @@ from backfill.apps.streams import ReplayWatch, open_streams
 from backfill.apps.used_columns import table_uses
 from backfill.lookups.frames import LookupFrames
 from backfill.run import tags
-from backfill.run.certificate import US_PER_MS, Certificate, LookupStates, source_counts
+from backfill.run.certificate import US_PER_MS, certificate_of
 from backfill.run.fingerprint import AppFingerprint, refuse_changed
 from backfill.run.measurements import totals
 from backfill.run.options import bounds_of, tables_of
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from backfill.apps.stages import Stage
     from backfill.plan.plan import Plan
+    from backfill.run.certificate import Certificate
     from backfill.run.pace import Rate
     from backfill.run.request import ReplayRequest
     from backfill.run.state import RunState
@@ -245,22 +246,21 @@ class AppReplay:
         steps, batches = self.state.committed()
         measured = totals(self.state.folder, steps)
         open_windows: Literal["left", "closed"] = "closed" if plan.closes else "left"
-        return Certificate(
-            period=str(plan.period),
-            order=plan.order,
+        found = certificate_of(
+            plan,
             steps=steps,
-            threshold_ms=plan.threshold_us / US_PER_MS if plan.order == "bounded" else None,
-            max_disorder_ms=measured.max_disorder_us / US_PER_MS,
+            rows=measured.rows,
+            max_disorder_us=measured.max_disorder_us,
+            out_of_order=measured.out_of_order,
+            left_out=measured.left_out,
+            unread=self.unread,
+        )
+        return replace(
+            found,
             dropped_late=late.total.records,
             dropped_late_is_exact=late.total.is_exact,
-            complete=steps == len(plan.steps),
-            sources=source_counts(plan, measured.rows, measured.left_out, self.unread),
-            offset_order_held=None if plan.order != "strict" else not measured.out_of_order,
             batches_unmeasured=sum(1 for batch in batches if not late.counted(batch)),
-            time_column=plan.time_column,
             ahead=measured.ahead,
-            lookups=LookupStates.of(plan.lookups),
             open_windows=open_windows if self.run.app.config.watermarks else None,
-            regions=plan.regions,
             app=self.state.require_record().used,
         )

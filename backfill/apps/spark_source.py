@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from backfill.plan.plan import read_plan
-from backfill.run.pace import StepPace, parse_rate
+from backfill.run.pace import Throttle, parse_rate
 from backfill.run.state import reads_beside
 from headrace.errors import UsageError
 from headrace.jvm.tasks import spread
@@ -101,7 +101,7 @@ class StepReader(DataSourceStreamReader):
         self._schema = schema
         self._plan: Plan | None = None
         self._begun = 0
-        self._pace: StepPace | None = None
+        self._pace: Throttle | None = None
         self._claim: Claim | None = None
         self._is_released = False
 
@@ -215,7 +215,7 @@ class StepReader(DataSourceStreamReader):
         if not self._claim.is_ours():
             return
         if self._pace is None:
-            self._pace = StepPace(rate)
+            self._pace = Throttle(rate)
         self._pace.before(step.rows, step.size_bytes)
 
 

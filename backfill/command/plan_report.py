@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from backfill.plan.period import duration
 from backfill.plan.plan import span_us
-from backfill.run.certificate import LookupStates
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def as_json(
             for source in plan.sources
         ],
         "read_in_part": [part._asdict() for part in parts],
-        "lookups": [asdict(lookup) for lookup in LookupStates.of(plan.lookups)],
+        "lookups": [lookup.to_json() for lookup in plan.lookups],
         "differs_from_live": [one.to_json() for one in differences],
         "watermarks": [watermark_json(one) for one in plan.watermarks],
     }
@@ -74,7 +73,7 @@ def as_text(
         )
         for part in parts
     ]
-    lines += [lookup.to_text() for lookup in LookupStates.of(plan.lookups)]
+    lines += [lookup.to_text() for lookup in plan.lookups]
     lines += [line for one in plan.watermarks for line in watermark_text(one)]
     lines += _differences(differences)
     if not plan.steps:

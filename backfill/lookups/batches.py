@@ -12,6 +12,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from headrace import state_files
 from headrace.errors import Terminal
 
@@ -72,33 +74,17 @@ def taken_snapshot(
     name = f"{batch}-{hashlib.sha256(plan).hexdigest()[:16]}"
     for attempt in range(KEPT_BATCHES):
         kept = folder / f"{name}-{attempt}.json"
-        taken = _read(kept)
-        if taken is _NOTHING:
+        if not kept.exists():
             _forget(folder, batch)
-            taken = _keep(kept, head())
-        if not isinstance(taken, int) or is_there(taken):
-            return taken if isinstance(taken, int) else None
+            # Another task may be first: what it has found counts for all.
+            state_files.write_first(kept, msgspec.json.encode(head()))
+        taken = msgspec.json.decode(kept.read_bytes(), type=int | None)
+        if taken is None or is_there(taken):
+            return taken
     raise Terminal(
         f"each snapshot that batch {batch} chose for a lookup expired before it was read",
         "keep the table's snapshots longer",
     )
-
-
-_NOTHING: Final = object()
-
-
-def _read(kept: Path) -> object:
-    try:
-        said: object = json.loads(kept.read_bytes())
-    except FileNotFoundError:
-        return _NOTHING
-    return said
-
-
-def _keep(kept: Path, snapshot_id: int | None) -> object:
-    """Keep what this task has found, unless another one was first: then take the other's."""
-    mine = json.dumps(snapshot_id).encode()
-    return snapshot_id if state_files.write_first(kept, mine) else _read(kept)
 
 
 def _forget(folder: Path, batch: int) -> None:

@@ -11,7 +11,7 @@ from headrace.errors import UsageError
 from headrace.expressions.queries import mentioned_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -48,29 +48,21 @@ class LookupFrames:
                 "restore the file, or start another run",
             )
         by_step = {"checkpoint": str(checkpoint), "plan": str(plan_file)}
-        return {
-            one.name: self._frame(
-                one,
-                by_step if one.is_replayed else _only(by_name[one.name].at_step(0)),
-                by_name[one.name].columns,
-            )
-            for one in self._histories()
-        }
+
+        def state(one: LookupHistory) -> dict[str, str]:
+            return by_step if one.is_replayed else _only(by_name[one.name].at_step(0))
+
+        return self._frames(state, by_name)
 
     def live(self, checkpoint: Path, state: Path) -> dict[str, DataFrame]:
         """Return each lookup as it is at each batch, or as it was at the time that the file fixes."""
-        return {
-            one.name: self._frame(
-                one,
-                _only(one.fixed())
-                if one.wanted.is_fixed
-                else {
-                    "checkpoint": str(checkpoint),
-                    "taken": str(state / "lookups" / one.name),
-                },
-            )
-            for one in self._histories()
-        }
+
+        def of_batch(one: LookupHistory) -> dict[str, str]:
+            if one.wanted.is_fixed:
+                return _only(one.fixed())
+            return {"checkpoint": str(checkpoint), "taken": str(state / "lookups" / one.name)}
+
+        return self._frames(of_batch, {})
 
     def unread(self) -> dict[str, DataFrame]:
         """Return each lookup for a query that is looked at before its replay, and never started.
@@ -78,20 +70,25 @@ class LookupFrames:
         One of a single state can be read all the same, as a transform may do while it is built.
         """
         nowhere = {"checkpoint": NOWHERE, "taken": NOWHERE}
+        return self._frames(lambda one: nowhere if one.is_replayed else _only(one.fixed()), {})
+
+    def _frames(
+        self,
+        state: Callable[[LookupHistory], Mapping[str, str]],
+        planned: Mapping[str, PlannedLookup],
+    ) -> dict[str, DataFrame]:
+        """Return each lookup by the options for its state; with the columns that a plan has of it."""
         return {
-            one.name: self._frame(one, nowhere if one.is_replayed else _only(one.fixed()))
-            for one in self._histories()
+            one.name: self._frame(one, state(one), planned.get(one.name))
+            for one in histories(self.workspace, self.app.config.lookups)
         }
 
-    def _histories(self) -> list[LookupHistory]:
-        return histories(self.workspace, self.app.config.lookups)
-
     def _frame(
-        self, lookup: LookupHistory, state: Mapping[str, str], all_columns: str | None = None
+        self, lookup: LookupHistory, state: Mapping[str, str], planned: PlannedLookup | None
     ) -> DataFrame:
         from backfill.lookups.source import NAME, LookupSource  # noqa: PLC0415 - a plan needs no Spark
 
-        columns = all_columns or lookup.table.schema().model_dump_json()
+        columns = planned.columns if planned else lookup.table.schema().model_dump_json()
         known = [field["name"] for field in json.loads(columns)["fields"]]
         size = _size_bytes(lookup)
         most = self.spark.sparkContext.defaultParallelism

@@ -63,8 +63,7 @@ class LookupHistory:
             return None if head is None else head.snapshot_id
         if as_of.isdecimal():
             return self._known(int(as_of))
-        time_us = parse_time_us(as_of)
-        return self.at(time_us)
+        return self.at(parse_time_us(as_of))
 
     def at(self, time_us: int) -> int:
         """Return the snapshot that was current at a time."""

@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 
 from backfill.lookups.batches import current_batch, replayed_snapshot, taken_snapshot
 from backfill.plan.plan import read_head
-from backfill.read.file_columns import holds_structs_in_lists, without_record
-from backfill.read.iceberg_scan import refuse_equality_deletes
+from backfill.read.file_columns import with_structs_in_lists, without_record
+from backfill.read.iceberg_scan import equality_deletes_refused
 from headrace.config.load import load_workspace
 from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
@@ -173,8 +173,7 @@ def lookup_columns(text: str, table: str, columns: Sequence[str]) -> Schema:
             f"table {table} has no column {', '.join(unknown)}", f"it has {', '.join(known)}"
         )
     chosen = schema.select(*columns) if columns else without_record(schema)
-    held = [one.name for one in chosen.fields if holds_structs_in_lists(one.field_type)]
-    if held:
+    if held := with_structs_in_lists(chosen):
         # pyiceberg reads a missing list of structs as an empty one.
         raise Terminal(
             f"lookup table {table} has lists or maps of records ({', '.join(held)}), which cannot"
@@ -210,10 +209,7 @@ def _files(table: Table, snapshot_id: int) -> list[FileScanTask]:
             f"snapshot {snapshot_id} of {table.name()} is gone",
             "it has expired: plan the replay again, with another --run-id",
         )
-    try:
+    with equality_deletes_refused(".".join(table.name()), snapshot_id):
         tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
-    except (ValueError, NotImplementedError) as problem:
-        refuse_equality_deletes(problem, ".".join(table.name()), snapshot_id)
-        raise
     # Every task of a batch has to see the same order.
     return sorted(tasks, key=lambda task: task.file.file_path)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from headrace.times import DAY_US, format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
 Test: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "in", "is not null"]
 Plain: TypeAlias = bool | int | str
@@ -80,12 +80,13 @@ MAY_MEET: Final[Mapping[Test, Callable[[Any, Any, Any], bool]]] = {
 }
 
 
-def may_match(conditions: Sequence[Condition], bounds_of: Callable[[int], Bounds | None]) -> bool:
-    """Whether rows within bounds may meet all conditions; the bounds of a number may be unknown."""
+def may_match(conditions: Iterable[Condition], bounds: Iterable[Bounds | None]) -> bool:
+    """Whether rows within bounds, one of each condition's column, may meet all; None: unknown."""
     return all(
-        any(MAY_MEET[condition.test](*bounds, value) for value in condition.comparables)
-        for number, condition in enumerate(conditions)
-        if condition.values and (bounds := bounds_of(number)) is not None
+        within is None
+        or not condition.values
+        or any(MAY_MEET[condition.test](*within, value) for value in condition.comparables)
+        for condition, within in zip(conditions, bounds, strict=True)
     )
 
 

@@ -9,16 +9,19 @@ decided by all files together, and a row group is read once for each step that i
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from backfill.plan.units import both_spans
+from msgspec.structs import replace
+
+from backfill.plan.units import all_spans, hull
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from backfill.plan.units import RowGroup, Spans, Unit
+    from backfill.plan.units import FilePart, Span, Spans, Unit
 
 # A step is filled up to this part of the threshold by slices of wide row groups, however the
 # narrow files beside them lie.
@@ -28,70 +31,34 @@ FINE_STEPS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """The rows of a row group in one cell of the grid."""
-
-    number: int
-    min_ts_us: int
-    max_ts_us: int
-    rows: int
-    events: Spans = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Grid:
     """Cells of time, all of one width."""
 
     origin_us: int
     cell_us: int
 
-    def window_us(self, cell: int) -> tuple[int, int]:
-        """Return the half-open span of a cell."""
-        start = self.origin_us + cell * self.cell_us
-        return start, start + self.cell_us
+    def slice_of(self, unit: Unit, cell: int, span: Span, rows: int, events: Spans) -> Unit:
+        """Return the rows of a file or row group that lie in a cell: between which times they are.
+
+        It has the bytes of the whole unit, which it reads: that is what cutting costs.
+        """
+        start_us = self.origin_us + cell * self.cell_us
+        return replace(
+            unit,
+            min_ts_us=span[0],
+            max_ts_us=span[1],
+            rows=rows,
+            window_us=(start_us, start_us + self.cell_us),
+            # Counted row by row, the period's alone.
+            partly=False,
+            events=events,
+        )
 
 
 def fine_grid(origin_us: int, threshold_us: int, width_us: int) -> Grid:
     """Return the grid that a row group is cut by: a step is filled up to the width of a cell."""
     is_narrow = width_us <= threshold_us * FINE_STEPS
     return Grid(origin_us, max(1, threshold_us // (CELLS_OF_A_STEP if is_narrow else 1)))
-
-
-def row_group_of(unit: Unit, group: RowGroup) -> Unit:
-    """Return a row group of a file as a unit."""
-    return replace(
-        unit,
-        min_ts_us=group.min_ts_us,
-        max_ts_us=group.max_ts_us,
-        rows=group.rows,
-        size_bytes=group.size_bytes,
-        row_groups=(group.index, group.index + 1),
-        partly=group.partly,
-        events=group.events,
-    )
-
-
-def slices_of_row_group(
-    unit: Unit, group: RowGroup, cells: Iterable[Cell], grid: Grid
-) -> list[Unit]:
-    """Return a slice of a row group for each cell that holds any of its rows.
-
-    Each has the bytes of the whole group, which it reads: that is what cutting costs.
-    """
-    whole = row_group_of(unit, group)
-    return [
-        replace(
-            whole,
-            min_ts_us=cell.min_ts_us,
-            max_ts_us=cell.max_ts_us,
-            rows=cell.rows,
-            window_us=grid.window_us(cell.number),
-            # Counted row by row, the period's alone.
-            partly=False,
-            events=cell.events,
-        )
-        for cell in sorted(cells, key=lambda cell: cell.number)
-    ]
 
 
 def cut_at_times(units: Iterable[Unit], times_us: Sequence[int]) -> Iterator[Unit]:
@@ -121,56 +88,47 @@ def cut_at_times(units: Iterable[Unit], times_us: Sequence[int]) -> Iterator[Uni
 def join_units(units: Iterable[Unit]) -> list[Unit]:
     """Return the units of a step with those made one that are read together.
 
-    Slices of one row group become one slice: a step takes them in their order, so there is none
-    of another step between them. Row groups that lie side by side become a run.
+    What it has of one row group becomes one unit: of slices, a step takes those that follow each
+    other, so there is none of another step between them. Row groups side by side become a run.
     """
-    whole: list[Unit] = []
-    slices: dict[tuple[str, str, tuple[int, int] | None], Unit] = {}
-    groups: list[Unit] = []
+    parts: dict[FilePart, list[Unit]] = defaultdict(list)
     for unit in units:
-        if unit.window_us is not None:
-            key = unit.read_with
-            slices[key] = unit if key not in slices else _one_slice(slices[key], unit)
+        parts[unit.read_with].append(unit)
+    read_once = [_joined(of, of[0].size_bytes) for of in parts.values()]
+    runs: list[list[Unit]] = []
+    for unit in sorted(read_once, key=lambda unit: (unit.source, unit.path, unit.row_groups or ())):
+        if runs and _is_next(runs[-1][-1], unit):
+            runs[-1].append(unit)
         else:
-            (whole if unit.row_groups is None else groups).append(unit)
-    runs: list[Unit] = []
-    for unit in sorted(groups, key=lambda unit: (unit.source, unit.path, unit.row_groups or ())):
-        if runs and _side_by_side(runs[-1], unit):
-            runs[-1] = _one_run(runs[-1], unit)
-        else:
-            runs.append(unit)
-    return sorted([*whole, *slices.values(), *runs], key=lambda unit: unit.order_key)
+            runs.append([unit])
+    joined = (_joined(run, sum(unit.size_bytes for unit in run)) for run in runs)
+    return sorted(joined, key=lambda unit: unit.order_key)
 
 
-def _both(one: Unit, other: Unit) -> Unit:
-    return replace(
-        one,
-        min_ts_us=min(one.min_ts_us, other.min_ts_us),
-        max_ts_us=max(one.max_ts_us, other.max_ts_us),
-        rows=one.rows + other.rows,
-        partly=one.partly or other.partly,
-        events=both_spans(one.events, other.events),
-    )
-
-
-def _one_slice(one: Unit, other: Unit) -> Unit:
-    windows = [unit.window_us for unit in (one, other) if unit.window_us is not None]
-    window_us = min(start for start, _ in windows), max(end for _, end in windows)
-    return replace(_both(one, other), window_us=window_us)
-
-
-def _side_by_side(one: Unit, other: Unit) -> bool:
-    if (one.source, one.path) != (other.source, other.path):
-        return False
+def _is_next(one: Unit, other: Unit) -> bool:
+    """Whether a whole row group follows another in the same file."""
     return (
-        one.row_groups is not None
+        one.window_us is None
+        and other.window_us is None
+        and one.row_groups is not None
         and other.row_groups is not None
-        and one.row_groups[1] == other.row_groups[0]
+        and (one.source, one.path, one.row_groups[1])
+        == (other.source, other.path, other.row_groups[0])
     )
 
 
-def _one_run(one: Unit, other: Unit) -> Unit:
-    held = [unit.row_groups for unit in (one, other) if unit.row_groups is not None]
-    row_groups = min(first for first, _ in held), max(end for _, end in held)
-    size_bytes = one.size_bytes + other.size_bytes
-    return replace(_both(one, other), size_bytes=size_bytes, row_groups=row_groups)
+def _joined(units: Sequence[Unit], size_bytes: int) -> Unit:
+    """Return units of one file as one."""
+    if len(units) == 1:
+        return units[0]
+    return replace(
+        units[0],
+        min_ts_us=min(unit.min_ts_us for unit in units),
+        max_ts_us=max(unit.max_ts_us for unit in units),
+        rows=sum(unit.rows for unit in units),
+        size_bytes=size_bytes,
+        row_groups=hull(unit.row_groups for unit in units),
+        window_us=hull(unit.window_us for unit in units),
+        partly=any(unit.partly for unit in units),
+        events=all_spans((unit.events for unit in units), len(units[0].events)),
+    )

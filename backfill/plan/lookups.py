@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # replay into more steps than it has time for: then they are this far apart.
 MOST_EXACT = 2_000
 FINEST_US = 30_000_000
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,20 @@ class PlannedLookup:
     def snapshots(self) -> tuple[int, ...]:
         """All snapshots that the replay needs, in the order of their first use."""
         return tuple(dict.fromkeys(one for _, one in self.from_step if one is not None))
+
+    def to_json(self) -> dict[str, object]:
+        """Return it for a machine, with the states that the replay joins with."""
+        held = {"name": self.name, "table": self.table, "as_of": self.as_of}
+        return held | {"snapshots": self.snapshots}
+
+    def to_text(self) -> str:
+        """Write it in a line."""
+        held = ", ".join(map(str, self.snapshots)) or "none: the table was empty"
+        if len(self.snapshots) > MOST_NAMED:
+            held = f"{self.snapshots[0]} to {self.snapshots[-1]}"
+        count = len(self.snapshots)
+        many = f"{count:,} snapshots" if count > 1 else "snapshot"
+        return f"lookup {self.name}: {self.table} as of {self.as_of}, {many} {held}"
 
 
 def step_ends(

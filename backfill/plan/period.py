@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headrace.errors import UsageError
 from headrace.times import format_time_us, parse_time_us
 
 if TYPE_CHECKING:
-    from backfill.plan.units import RowGroup, Unit
-
-Piece = TypeVar("Piece", "RowGroup", "Unit")
+    from backfill.plan.units import Unit
 
 UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
@@ -32,15 +32,15 @@ class Period:
             return self.start_us, self.end_us_exclusive
         return max(window_us[0], self.start_us), min(window_us[1], self.end_us_exclusive)
 
-    def clip(self, piece: Piece) -> Piece | None:
-        """Return a file or row group with its bounds inside the period; None where it lies outside."""
-        if piece.max_ts_us < self.start_us or piece.min_ts_us >= self.end_us_exclusive:
+    def clip(self, unit: Unit) -> Unit | None:
+        """Return a unit with its bounds inside the period; None where it lies outside."""
+        if unit.max_ts_us < self.start_us or unit.min_ts_us >= self.end_us_exclusive:
             return None
-        low = max(piece.min_ts_us, self.start_us)
-        high = min(piece.max_ts_us, self.end_us_exclusive - 1)
-        if (low, high) == (piece.min_ts_us, piece.max_ts_us):
-            return piece
-        return replace(piece, min_ts_us=low, max_ts_us=high, partly=True)
+        low = max(unit.min_ts_us, self.start_us)
+        high = min(unit.max_ts_us, self.end_us_exclusive - 1)
+        if (low, high) == (unit.min_ts_us, unit.max_ts_us):
+            return unit
+        return replace(unit, min_ts_us=low, max_ts_us=high, partly=True)
 
 
 def parse_period(start: str, end: str) -> Period:

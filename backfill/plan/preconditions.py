@@ -52,24 +52,19 @@ class NotComplete(Terminal):
 
 def require_whole(plan: Plan, request: ReplayRequest, now_us: int) -> None:
     """Refuse rows without a time, and a period of the past that may not have landed as a whole."""
-    for source in plan.sources:
-        _require_times(source, request, plan.time_column)
-        if request.up_to == "complete":
-            _require_complete(source, request.emitted or request.period, now_us)
-
-
-def _require_times(source: PlannedSource, request: ReplayRequest, time_column: str) -> None:
-    if not source.null_times:
-        return
-    if request.null_times.get(source.name, "fail") == "fail":
-        raise RowsWithoutTime(source.name, time_column, source.null_times_in, source.null_times)
-    log.warning("rows without a time are skipped", table=source.name, rows=source.null_times)
-
-
-def _require_complete(source: PlannedSource, asked: Period, now_us: int) -> None:
+    period = request.emitted or request.period
     # A period that ends in the future asks for all there is: more than that nobody can have.
-    if source.beyond_complete is None or asked.end_us_exclusive > now_us:
-        return
-    upto = source.complete_up_to
-    if upto is None or asked.end_us_exclusive > parse_time_us(upto):
-        raise NotComplete(source, asked)
+    is_past = period.end_us_exclusive <= now_us
+    for source in plan.sources:
+        if source.null_times:
+            if request.null_times.get(source.name, "fail") == "fail":
+                raise RowsWithoutTime(
+                    source.name, plan.time_column, source.null_times_in, source.null_times
+                )
+            log.warning(
+                "rows without a time are skipped", table=source.name, rows=source.null_times
+            )
+        if request.up_to == "complete" and is_past and source.beyond_complete is not None:
+            upto = source.complete_up_to
+            if upto is None or period.end_us_exclusive > parse_time_us(upto):
+                raise NotComplete(source, period)

@@ -22,6 +22,8 @@ from headrace.errors import Terminal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from backfill.plan.units import FilePart
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -58,13 +60,6 @@ class Step:
         return sum(unit.size_bytes for unit in self.units)
 
 
-class TooWide(Terminal):
-    """A unit that no step can hold: it should have been cut."""
-
-    def __init__(self, unit: Unit) -> None:
-        super().__init__(f"{unit.path} spans more time than the threshold, but was not cut")
-
-
 def bounded(
     units: Iterable[Unit], threshold_us: int, limits: Limits, ends_us: Sequence[int] = ()
 ) -> Iterator[Step]:
@@ -80,26 +75,24 @@ def bounded(
         if following < len(ends_us):
             limit_us = min(limit_us, ends_us[following] - 1)
         if oldest.max_ts_us > limit_us:
-            raise TooWide(oldest)
+            raise Terminal(f"{oldest.path} spans more time than the threshold, but was not cut")
         yield Step(number, oldest.min_ts_us, tuple(join_units(walk.take_up_to(limit_us))))
         number += 1
 
 
 def unordered(units: Sequence[Unit], limits: Limits) -> Iterator[Step]:
     """Yield steps by file name, whatever their times: what a plain batch of files would do."""
-    chosen: list[Unit] = []
-    rows = size = number = 0
+    chosen: list[list[Unit]] = []
+    rows = size = 0
     for unit in sorted(units, key=lambda unit: (unit.source, unit.path, unit.order_key)):
-        over = rows + unit.rows > limits.max_rows or size + unit.size_bytes > limits.max_bytes
-        if chosen and over:
-            yield Step(number, min(one.min_ts_us for one in chosen), tuple(chosen))
-            number += 1
-            chosen, rows, size = [], 0, 0
-        chosen.append(unit)
         rows += unit.rows
         size += unit.size_bytes
-    if chosen:
-        yield Step(number, min(one.min_ts_us for one in chosen), tuple(chosen))
+        if not chosen or rows > limits.max_rows or size > limits.max_bytes:
+            chosen.append([])
+            rows, size = unit.rows, unit.size_bytes
+        chosen[-1].append(unit)
+    for number, together in enumerate(chosen):
+        yield Step(number, min(one.min_ts_us for one in together), tuple(together))
 
 
 class _Walk:
@@ -112,7 +105,7 @@ class _Walk:
         self._oldest = 0
         self._arrived = 0
         self._ready: list[tuple[int, int]] = []
-        self._slices: dict[tuple[str, str, tuple[int, int] | None], deque[int]] = {}
+        self._slices: dict[FilePart, deque[int]] = {}
         for index, unit in enumerate(units):
             if unit.window_us is not None:
                 self._slices.setdefault(unit.read_with, deque()).append(index)
@@ -125,7 +118,7 @@ class _Walk:
 
     def take_up_to(self, limit_us: int) -> tuple[Unit, ...]:
         """Dispatch the frontier's unit, then what ends by the limit, the earliest end first."""
-        while self._arrived < len(self._units) and self._begins_by(limit_us):
+        while self._arrived < len(self._units) and self._units[self._arrived].min_ts_us <= limit_us:
             heapq.heappush(self._ready, (self._units[self._arrived].max_ts_us, self._arrived))
             self._arrived += 1
         taken = self._that_fit(self._together(self._oldest, limit_us))
@@ -167,6 +160,3 @@ class _Walk:
 
     def _rows_of(self, taken: Sequence[int]) -> int:
         return sum(self._units[index].rows for index in taken)
-
-    def _begins_by(self, limit_us: int) -> bool:
-        return self._units[self._arrived].min_ts_us <= limit_us

@@ -13,32 +13,30 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from backfill.plan.cutting import join_units
 from backfill.plan.steps import Step
-from backfill.plan.units import OffsetRange, Unit, all_spans
+from backfill.plan.units import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from backfill.plan.steps import Limits
-    from backfill.plan.units import Spans
+    from backfill.plan.units import Spans, Unit
 
 CELLS_PER_STEP = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What a row group has of one Kafka partition in one cell of time.
+    """What a row group, or a file, has of one Kafka partition in one cell of time."""
 
-    Without a row group it is what the whole file has.
-    """
-
-    file: Unit
-    row_group: int | None
-    size_bytes: int
+    of: Unit
     topic: str
     partition: int
     cell: int
@@ -52,7 +50,20 @@ class Stretch:
     @property
     def kafka_partition(self) -> tuple[str, str, int]:
         """The Kafka partition, in its table."""
-        return self.file.source, self.topic, self.partition
+        return self.of.source, self.topic, self.partition
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that is read for it."""
+        return replace(
+            self.of,
+            min_ts_us=self.min_ts_us,
+            max_ts_us=self.max_ts_us,
+            rows=self.rows,
+            # Counted row by row, the period's alone.
+            partly=False,
+            events=self.events,
+        )
 
 
 def cell_us(threshold_us: int) -> int:
@@ -62,24 +73,23 @@ def cell_us(threshold_us: int) -> int:
 
 def strict(stretches: Sequence[Stretch], threshold_us: int, limits: Limits) -> Iterator[Step]:
     """Yield the steps of a replay in the order of offsets."""
-    spans = list(_spans(stretches, max(1, threshold_us // cell_us(threshold_us)), limits))
-    ends = _ends(stretches, spans)
-    shares: dict[int, list[Stretch]] = defaultdict(list)
+    starts = _starts(stretches, max(1, threshold_us // cell_us(threshold_us)), limits)
+    ends = _ends(stretches, starts)
+    shares: dict[int, list[Unit]] = defaultdict(list)
     for stretch in stretches:
-        cut = ends[stretch.kafka_partition]
+        unit, cut = stretch.unit, ends[stretch.kafka_partition]
         first, last = cut.step_of(stretch.first_offset), cut.step_of(stretch.last_offset)
         for index in range(first, last):
             # Its rows are counted once, with the last of them.
-            shares[cut.steps[index]].append(replace(stretch, rows=0))
-        shares[cut.steps[last]].append(stretch)
+            shares[cut.steps[index]].append(replace(unit, rows=0))
+        shares[cut.steps[last]].append(unit)
     ranges: dict[int, list[OffsetRange]] = defaultdict(list)
     for name, cut in sorted(ends.items()):
         for step, (start, end) in zip(cut.steps, pairwise(cut.bounds), strict=True):
             ranges[step].append(OffsetRange(*name, start, end))
     for number, step in enumerate(sorted(shares)):
-        units = tuple(_units(shares[step]))
-        frontier = min(unit.min_ts_us for unit in units)
-        yield Step(number, frontier, units, tuple(ranges[step]))
+        units = tuple(join_units(shares[step]))
+        yield Step(number, units[0].min_ts_us, units, tuple(ranges[step]))
 
 
 @dataclass(slots=True)
@@ -93,33 +103,27 @@ class _Cuts:
         return bisect_right(self.bounds, offset) - 1
 
 
-def _spans(stretches: Iterable[Stretch], most_cells: int, limits: Limits) -> Iterator[range]:
-    """Put neighbouring cells together, as many as a step may hold."""
+def _starts(stretches: Iterable[Stretch], most_cells: int, limits: Limits) -> list[int]:
+    """Put neighbouring cells together, as many as a step may hold; return with which each begins."""
     rows: dict[int, int] = defaultdict(int)
     size: dict[int, int] = defaultdict(int)
     for one in stretches:
         rows[one.cell] += one.rows
-        size[one.cell] += one.file.size_bytes * one.rows // max(1, one.file.rows)
-    chosen: list[int] = []
+        size[one.cell] += one.of.size_bytes * one.rows // max(1, one.of.rows)
+    starts: list[int] = []
+    held_rows = held_bytes = 0
     for cell in sorted(rows):
-        together = [*chosen, cell]
-        if chosen and (
-            cell - chosen[0] >= most_cells
-            or sum(rows[one] for one in together) > limits.max_rows
-            or sum(size[one] for one in together) > limits.max_bytes
-        ):
-            yield range(chosen[0], chosen[-1] + 1)
-            together = [cell]
-        chosen = together
-    if chosen:
-        yield range(chosen[0], chosen[-1] + 1)
+        held_rows += rows[cell]
+        held_bytes += size[cell]
+        is_full = held_rows > limits.max_rows or held_bytes > limits.max_bytes
+        if not starts or cell - starts[-1] >= most_cells or is_full:
+            starts.append(cell)
+            held_rows, held_bytes = rows[cell], size[cell]
+    return starts
 
 
-def _ends(
-    stretches: Iterable[Stretch], spans: Sequence[range]
-) -> dict[tuple[str, str, int], _Cuts]:
+def _ends(stretches: Iterable[Stretch], starts: Sequence[int]) -> dict[tuple[str, str, int], _Cuts]:
     """Find up to which offset each partition goes in each step."""
-    starts = [span.start for span in spans]
     cuts: dict[tuple[str, str, int], _Cuts] = {}
     newest: dict[tuple[tuple[str, str, int], int], int] = {}
     for one in stretches:
@@ -133,35 +137,3 @@ def _ends(
             cut.bounds.append(offset + 1)
             cut.steps.append(step)
     return cuts
-
-
-def _units(stretches: Iterable[Stretch]) -> Iterator[Unit]:
-    """Put a step's stretches together: each file once for every run of its row groups."""
-    by_file: dict[tuple[str, str], list[Stretch]] = defaultdict(list)
-    for one in stretches:
-        by_file[one.file.source, one.file.path].append(one)
-    for _, parts in sorted(by_file.items()):
-        parts.sort(key=lambda one: -1 if one.row_group is None else one.row_group)
-        run: list[Stretch] = []
-        for one in parts:
-            if run and (one.row_group or 0) > (run[-1].row_group or 0) + 1:
-                yield _unit(run)
-                run = []
-            run.append(one)
-        yield _unit(run)
-
-
-def _unit(run: Sequence[Stretch]) -> Unit:
-    first, last = run[0].row_group, run[-1].row_group
-    sizes = {one.row_group: one.size_bytes for one in run}
-    return replace(
-        run[0].file,
-        min_ts_us=min(one.min_ts_us for one in run),
-        max_ts_us=max(one.max_ts_us for one in run),
-        rows=sum(one.rows for one in run),
-        size_bytes=sum(sizes.values()),
-        row_groups=None if first is None or last is None else (first, last + 1),
-        # Counted row by row, the period's alone.
-        partly=False,
-        events=all_spans((one.events for one in run), len(run[0].events)),
-    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,24 +15,22 @@ if TYPE_CHECKING:
 
 Span: TypeAlias = tuple[int, int]
 Spans: TypeAlias = tuple[Span | None, ...]
+# A table, a file of it, and the run of its row groups, None for the whole file.
+FilePart: TypeAlias = tuple[str, str, tuple[int, int] | None]
 # The least is greater than any time, and the greatest is less: so it adds nothing to another.
 NO_EVENTS: Final[Span] = (2**63 - 1, -(2**63))
 
 
-def both_spans(one: Spans, other: Spans) -> Spans:
-    """Return the bounds of two units together, column by column."""
-    return tuple(
-        None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
-        for a, b in zip(one, other, strict=True)
-    )
+def hull(spans: Iterable[Span | None]) -> Span | None:
+    """Return the span from the first start to the last end; None where there is none."""
+    known = [span for span in spans if span is not None]
+    return (min(known)[0], max(end for _, end in known)) if known else None
 
 
 def all_spans(found: Iterable[Spans], columns: int) -> Spans:
-    """Return the bounds of many units together."""
-    whole: Spans = (NO_EVENTS,) * columns
-    for one in found:
-        whole = both_spans(whole, one)
-    return whole
+    """Return the bounds of many units together, column by column; None where one is not known."""
+    by_column = zip((NO_EVENTS,) * columns, *found, strict=True)
+    return tuple(None if None in spans else hull(spans) for spans in by_column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +64,6 @@ def _kept(span: Span, ahead: Ahead, arrived_us: tuple[int, int]) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class RowGroup:
-    """A row group of a file, by its footer; `rows` are those that have a time."""
-
-    index: int
-    min_ts_us: int
-    max_ts_us: int
-    rows: int
-    size_bytes: int
-    partly: bool = False
-    events: Spans = ()
-
-    @property
-    def width_us(self) -> int:
-        """How far apart its oldest and its newest record are."""
-        return self.max_ts_us - self.min_ts_us
-
-
-@dataclass(frozen=True, slots=True)
 class OffsetRange:
     """The records of one Kafka partition from one offset to before another."""
 
@@ -92,8 +74,7 @@ class OffsetRange:
     end_exclusive: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(msgspec.Struct, frozen=True, gc=False):
     """The smallest piece that is dispatched, with the bounds of its ingestion times.
 
     `row_groups` is a half-open run of row groups, None for the whole file. `window_us` is a
@@ -101,6 +82,8 @@ class Unit:
     says that some of `rows` may not be part of the replay: the period ends within them, or some
     are deleted. `events` are the bounds of the columns that watermarks of its table go by; a plan
     that is made has no more need of them.
+
+    A plan may have millions of units, so they are structs, which are made and copied quickly.
     """
 
     source: str
@@ -121,28 +104,9 @@ class Unit:
         return self.max_ts_us - self.min_ts_us
 
     @property
-    def read_with(self) -> tuple[str, str, tuple[int, int] | None]:
+    def read_with(self) -> FilePart:
         """What slices have in common that are read together: the row group, or file, that they are of."""
         return self.source, self.path, self.row_groups
-
-    def without_row_groups(self) -> Unit:
-        """Return the unit over all row groups of its file."""
-        return replace(self, row_groups=None)
-
-    def without_events(self) -> Unit:
-        """Return the unit as a plan keeps it; there are millions of them, and `replace` is slow."""
-        return Unit(
-            self.source,
-            self.path,
-            self.min_ts_us,
-            self.max_ts_us,
-            self.rows,
-            self.size_bytes,
-            self.has_deletes,
-            self.row_groups,
-            self.window_us,
-            self.partly,
-        )
 
     @property
     def order_key(self) -> tuple[int, int, str, str, tuple[int, int], tuple[int, int]]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from backfill.plan.units import NO_EVENTS
 
@@ -130,11 +130,6 @@ def widen(
     return tuple(_widen(one, columns, steps, oldest, arrived) for one in watermarks)
 
 
-class _Need(NamedTuple):
-    widened_by_us: int
-    cause: Cause
-
-
 def _widen(
     watermark: Watermark,
     columns: Mapping[str, Sequence[str]],
@@ -146,7 +141,7 @@ def _widen(
     before = _SeenLive(arrived.get(watermark.table, ()), index, watermark)
     name = watermark.source, watermark.table, watermark.column, watermark.delay_us
     newest_us, file = NEVER_US, ("", 0)
-    worst: _Need | None = None
+    need_us, cause = 0, None
     for step, least_us in zip(steps, oldest_us, strict=True):
         if newest_us > NEVER_US and least_us != NO_EVENTS[0]:
             live_us = before.newest_us(step.frontier_us)
@@ -155,10 +150,9 @@ def _widen(
             if held_us is None:
                 path = _without_bounds(step, columns)
                 return PlannedWatermark(*name, None, _no_bounds("event times", path))
-            need_us = newest_us - held_us + 1
-            if worst is None or need_us > worst.widened_by_us:
+            if newest_us - held_us + 1 > need_us:
+                need_us = newest_us - held_us + 1
                 cause = Cause(step.number, step.frontier_us, newest_us, *file)
-                worst = _Need(need_us, cause)
         for unit in step.units:
             if unit.source != watermark.table:
                 continue
@@ -167,11 +161,8 @@ def _widen(
                 return PlannedWatermark(*name, None, _no_bounds(watermark.column, unit.path))
             if span[1] > newest_us:
                 newest_us, file = span[1], (unit.path, unit.max_ts_us)
-    if worst is None or worst.widened_by_us <= 0:
-        return PlannedWatermark(*name, 0)
     # Spark's watermarks are in milliseconds.
-    widened_by_us = -(-worst.widened_by_us // US_PER_MS) * US_PER_MS
-    return PlannedWatermark(*name, widened_by_us, None, worst.cause)
+    return PlannedWatermark(*name, -(-need_us // US_PER_MS) * US_PER_MS, None, cause)
 
 
 class _SeenLive:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,19 +49,20 @@ def regions_of(batch: pa.RecordBatch) -> pa.StringArray:
     return pc.struct_field(batch.column(METADATA), "region").cast(pa.string())
 
 
-def topics_of(batch: pa.RecordBatch) -> pa.StringArray:
-    """Return the topics that the records of a batch came from."""
-    return pc.struct_field(batch.column(METADATA), "topic").cast(pa.string())
+class Positions(NamedTuple):
+    """Where each record of a batch was in Kafka."""
+
+    topic: pa.StringArray
+    partition: pa.Int32Array
+    offset: pa.Int64Array
 
 
-def partitions_of(batch: pa.RecordBatch) -> pa.Int32Array:
-    """Return the Kafka partitions of a batch."""
-    return pc.struct_field(batch.column(METADATA), "partition").cast(pa.int32())
-
-
-def offsets_of(batch: pa.RecordBatch) -> pa.Int64Array:
-    """Return the offsets of a batch."""
-    return pc.struct_field(batch.column(METADATA), "offset").cast(pa.int64())
+def positions_of(batch: pa.RecordBatch) -> Positions:
+    """Return the positions of a batch."""
+    topic, partition, offset = (
+        pc.struct_field(batch.column(METADATA), name) for name in Positions._fields
+    )
+    return Positions(topic.cast(pa.string()), partition.cast(pa.int32()), offset.cast(pa.int64()))
 
 
 def inside(times: pa.Int64Array, span_us: tuple[int, int]) -> pa.BooleanArray:
@@ -74,7 +74,6 @@ KNOWN = {
     field.name: field.type
     for field in to_arrow(Record("row", (record_field((KEY, HEADERS)),)))[0].type
 }
-NONE_LATER: Final[Mapping[str, pa.DataType]] = MappingProxyType({})
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -91,26 +90,18 @@ def complete_columns(
     batch: pa.RecordBatch,
     columns: Sequence[str],
     kept: pa.StructType | None,
-    later: Mapping[str, pa.DataType] = NONE_LATER,
+    later: Mapping[str, pa.DataType],
 ) -> pa.RecordBatch:
     """Return the columns in that order; what a file's rows were not yet kept with is null.
 
     `later` are columns that came to the table after the file.
     """
-    if kept is None and not later:
-        return batch.select(columns)
-    arrays, fields = [], []
-    for name in columns:
-        if name == RECORD and kept is not None:
-            arrays.append(_whole(batch, kept))
-            fields.append(pa.field(RECORD, kept))
-        elif name in later:
-            arrays.append(pa.nulls(batch.num_rows, later[name]))
-            fields.append(pa.field(name, later[name]))
-        else:
-            arrays.append(batch.column(name))
-            fields.append(batch.schema.field(name))
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    for name, kind in later.items():
+        batch = batch.append_column(name, pa.nulls(batch.num_rows, kind))
+    if kept is not None:
+        others = [name for name in batch.schema.names if name != RECORD]
+        batch = batch.select(others).append_column(RECORD, _whole(batch, kept))
+    return batch.select(columns)
 
 
 def keys_of(batch: pa.RecordBatch) -> pa.Array | None:

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.manifest import ManifestContent
 
-from backfill.plan.cutting import Grid, fine_grid, row_group_of, slices_of_row_group
+from backfill.plan.cutting import Grid, fine_grid
 from backfill.plan.plan import FileWithoutTimes
 from backfill.plan.strict import cell_us
-from backfill.plan.units import EventColumns, RowGroup, Unit, all_spans
+from backfill.plan.units import EventColumns, Unit, all_spans, hull
 from backfill.read.batch_columns import record_type
 from backfill.read.file_columns import may_be_null, without_record
 from backfill.read.footers import NoBounds, event_span, row_groups
-from backfill.read.listing import DataFile, data_file, has_deletes, list_files, time_span
+from backfill.read.listing import has_deletes, list_files, planned_file, time_span
 from backfill.read.row_filter import field_ids, file_may_match
-from backfill.read.time_grid import cells, stretches
+from backfill.read.time_grid import slices, stretches
 from headrace.contract import OFFSET, PARTITION, TOPIC
-from headrace.landing.completeness import complete_up_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyiceberg.manifest import ManifestFile
 
     from backfill.plan.strict import Stretch
-    from backfill.plan.units import Spans
+    from backfill.plan.units import Span, Spans
+    from backfill.read.footers import RowGroup
     from backfill.read.source import LakeSource
-    from headrace.landing.completeness import CompleteUpTo
+    from headrace.iceberg.manifest_scan import LiveFile
 
 # Footers are small and far away: waiting for them is what costs.
 FOOTERS_AT_ONCE = 8
@@ -51,6 +51,29 @@ class FileList(NamedTuple):
     without_time: list[FileWithoutTimes]
 
 
+class BoundedFile(NamedTuple):
+    """A data file with the bounds of its times, None where its writer kept none.
+
+    `nulls` counts its rows without a time, None where its writer did not. `events` are the bounds of
+    the columns that watermarks go by.
+    """
+
+    file: LiveFile
+    span: Span | None
+    nulls: int | None
+    events: Spans
+
+    @property
+    def is_without_times(self) -> bool:
+        """Whether no row has a time."""
+        return self.nulls == self.file.rows
+
+    @property
+    def has_times(self) -> bool:
+        """Whether all is known of the file's times that a plan needs."""
+        return self.nulls is not None and (self.is_without_times or self.span is not None)
+
+
 class FileEnumerator:
     """Lists the files of a source, and cuts them; with `scan` times are read that have no bounds."""
 
@@ -61,66 +84,45 @@ class FileEnumerator:
         self._scans_times = scan
         self._events = events or EventColumns()
         self._event_ids = [source.schema.find_field(one).field_id for one in self._events.names]
-
-    @property
-    def complete_up_to(self) -> CompleteUpTo | None:
-        """Up to when the table has everything, as its writers say; None where none says anything."""
-        return complete_up_to(self.source.table.properties)
+        # The bounds that are listed of each file, in this order.
+        of_conditions = field_ids(source.schema, source.conditions)
+        self._field_ids = [source.time_field_id, *of_conditions, *self._event_ids]
 
     def files(self) -> FileList:
         """Return the data files that may hold rows of the period, by metadata alone."""
-        source, scan = self.source, self.source.scan
+        scan = self.source.scan
         manifests = self._manifests()
-        others = [*field_ids(source.schema, source.conditions), *self._event_ids]
         if has_deletes(manifests) or scan.regions:
             # What is deleted where, and which partition is which region, Iceberg itself knows.
-            tasks = scan.tasks().values()
+            tasks = scan.tasks.values()
             deleted = {task.file.file_path for task in tasks if task.delete_files}
-            return self._found(
-                [data_file(task, source.time_field_id, others) for task in tasks], deleted
-            )
-        files = list_files(
-            source.table, manifests, scan.file_filter(), source.time_field_id, others
-        )
-        return self._found(list(files), set())
+            return self._found((planned_file(task, self._field_ids) for task in tasks), deleted)
+        return self.files_in(manifests)
 
     def files_in(self, manifests: Sequence[ManifestFile]) -> FileList:
         """Return the files of manifests that may hold rows of the period, where no row is deleted."""
-        source = self.source
-        row_filter = source.scan.file_filter()
-        files = list_files(source.table, manifests, row_filter, source.time_field_id)
-        return self._found(list(files), set())
+        table, row_filter = self.source.table, self.source.scan.file_filter()
+        return self._found(list_files(table, manifests, row_filter, self._field_ids), set())
 
     def whole_span_us(self) -> tuple[int, int] | None:
         """Return from when to when the files of the snapshot are, as far as manifests tell."""
         manifests = [one for one in self._manifests() if one.content == ManifestContent.DATA]
-        table, field_id = self.source.table, self.source.time_field_id
-        files = list(list_files(table, manifests, AlwaysTrue(), field_id))
-        lows = [one.min_ts_us for one in files if one.min_ts_us is not None]
-        highs = [one.max_ts_us for one in files if one.max_ts_us is not None]
-        return (min(lows), max(highs)) if lows and highs else None
+        files = list_files(self.source.table, manifests, AlwaysTrue(), self._field_ids[:1])
+        return hull(time_span(file.bounds[0]) for file in files)
 
     def cut(self, file: Unit, threshold_us: int) -> tuple[list[Unit], int]:
         """Cut a file that spans more time than the threshold; returns its widest row group too."""
-        origin_us, events = self.source.period.start_us, self._events
-        time_column = self.source.time_column
+        time_column, events = self.source.time_column, self._events
         units: list[Unit] = []
         widest_us = 0
-        for group, batches in self._groups(file, (time_column, *events.names)):
-            if group is None:
-                grid = fine_grid(origin_us, threshold_us, file.width_us)
-                whole = RowGroup(0, file.min_ts_us, file.max_ts_us, file.rows, file.size_bytes)
-                held = cells(batches(), grid, time_column, events)
-                slices = slices_of_row_group(file, whole, held, grid)
-                return [unit.without_row_groups() for unit in slices], file.width_us
-            widest_us = max(widest_us, group.width_us)
-            if group.width_us > threshold_us:
-                grid = fine_grid(origin_us, threshold_us, group.width_us)
-                found = cells(batches(), grid, time_column, events)
-                units += slices_of_row_group(file, group, found, grid)
+        for unit, batches in self._parts(file, (time_column, *events.names)):
+            widest_us = max(widest_us, unit.width_us)
+            if unit.width_us > threshold_us:
+                grid = fine_grid(self.source.period.start_us, threshold_us, unit.width_us)
+                units += slices(unit, batches(), grid, time_column, events)
             else:
-                kept = events.kept(group.events, (group.min_ts_us, group.max_ts_us))
-                units.append(row_group_of(file, replace(group, events=kept)))
+                kept = events.kept(unit.events, (unit.min_ts_us, unit.max_ts_us))
+                units.append(replace(unit, events=kept))
         return units, widest_us
 
     def stretches(self, file: Unit, threshold_us: int) -> list[Stretch]:
@@ -132,8 +134,8 @@ class FileEnumerator:
             self.source.require(column)
         return [
             stretch
-            for group, batches in self._groups(file, (*columns, *self._events.names))
-            for stretch in stretches(file, group, batches(), grid, time_column, self._events)
+            for unit, batches in self._parts(file, (*columns, *self._events.names))
+            for stretch in stretches(unit, batches(), grid, time_column, self._events)
         ]
 
     def _manifests(self) -> list[ManifestFile]:
@@ -141,34 +143,34 @@ class FileEnumerator:
         snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
         return [] if snapshot is None else snapshot.manifests(table.io)
 
-    def _found(self, files: Sequence[DataFile], deleted: Collection[str]) -> FileList:
+    def _found(self, files: Iterable[LiveFile], deleted: Collection[str]) -> FileList:
         source, scan = self.source, self.source.scan
         kept: list[Unit] = []
         skipped: list[Unit] = []
         without_time: list[FileWithoutTimes] = []
-        for one, events in self._bounded(files):
-            bounds = one.others[: len(source.conditions)]
+        for one in self._bounded(files):
+            path, bounds = one.file.path, one.file.bounds[1:]
             may_match = file_may_match(source.schema, source.conditions, bounds)
-            if one.nulls != one.rows:
-                unit = source.period.clip(self._unit(one, events, has_deletes=one.path in deleted))
+            if not one.is_without_times:
+                unit = source.period.clip(self._unit(one, has_deletes=path in deleted))
                 if unit is None:
                     continue
                 (kept if may_match else skipped).append(unit)
             if one.nulls and may_match:
-                without_time.append(FileWithoutTimes(one.path, one.nulls))
+                without_time.append(FileWithoutTimes(path, one.nulls))
         if deleted or scan.regions:
             # Only the rows tell which of them are deleted, and of which region they are.
             counted = ((one.path, scan.without_time(one.path)) for one in without_time)
             without_time = [FileWithoutTimes(path, rows) for path, rows in counted if rows]
         return FileList(kept, len(skipped), sum(unit.rows for unit in skipped), without_time)
 
-    def _groups(
+    def _parts(
         self, file: Unit, columns: Sequence[str]
-    ) -> Iterator[tuple[RowGroup | None, Callable[[], Iterator[pa.RecordBatch]]]]:
+    ) -> Iterator[tuple[Unit, Callable[[], Iterator[pa.RecordBatch]]]]:
         """Yield each row group of the period, and a way to read those columns of it.
 
-        A file that is not read as it stands comes as one, without a row group: Iceberg's own way of
-        reading knows none. Whichever columns will be asked for, that is decided by all of them.
+        A file that is not read as it stands comes as a whole: Iceberg's own way of reading knows no
+        row groups. Whichever columns will be asked for, that is decided by all of them.
         """
         scan, reader, schema = self.source.scan, self.source.reader, self.source.schema
         columns = tuple(dict.fromkeys(columns))
@@ -176,18 +178,28 @@ class FileEnumerator:
         with scan.open(file.path) as opened:
             if reader.columns_as_stored(file, opened, of_table) is not None:
                 for group in self._row_groups(opened, file.path):
-                    clipped = scan.period.clip(group)
-                    if clipped is not None:
-                        partly = clipped.partly or bool(scan.regions)
+                    unit = scan.period.clip(self._unit_of(file, group))
+                    if unit is not None:
                         events = self._event_spans(opened, group.index)
-                        reading = partial(reader.group_rows, opened, group.index, columns)
-                        yield replace(clipped, partly=partly, events=events), reading
+                        reading = partial(reader.plain_rows, opened, [group.index], columns)
+                        yield replace(unit, events=events), reading
                 return
-        yield None, lambda: scan.rows(file, schema.select(*columns))
+        yield file, lambda: scan.rows(file, schema.select(*columns))
 
     def _row_groups(self, opened: pq.ParquetFile, path: str) -> list[RowGroup]:
         source = self.source
         return row_groups(opened, source.time_field_id, path, source.name, scan=self._scans_times)
+
+    def _unit_of(self, file: Unit, group: RowGroup) -> Unit:
+        return replace(
+            file,
+            min_ts_us=group.span[0],
+            max_ts_us=group.span[1],
+            rows=group.rows,
+            size_bytes=group.size_bytes,
+            row_groups=(group.index, group.index + 1),
+            partly=bool(self.source.scan.regions),
+        )
 
     def _event_spans(self, opened: pq.ParquetFile, group: int) -> Spans:
         return tuple(
@@ -195,58 +207,54 @@ class FileEnumerator:
             for field_id in self._event_ids
         )
 
-    def _bounded(self, files: Sequence[DataFile]) -> Iterator[tuple[DataFile, Spans]]:
+    def _bounded(self, files: Iterable[LiveFile]) -> Iterator[BoundedFile]:
         """Yield files with bounds and nulls of their times, from footers where manifests have none.
 
         Beside the bounds of the times that the replay goes by come those of its watermarks.
         """
-        first = len(self.source.conditions)
+        first = 1 + len(self.source.conditions)
         may_lack_times = may_be_null(self.source.schema, self.source.time_column)
-        missing: list[tuple[DataFile, Spans]] = []
-        for one in files:
-            if one.rows:
-                known = one if may_lack_times else one._replace(nulls=0)
-                events = tuple(map(time_span, one.others[first:]))
-                is_of_no_use = known.nulls == known.rows
-                if known.has_times and (is_of_no_use or None not in events):
-                    yield known, events
+        missing: list[BoundedFile] = []
+        for file in files:
+            if file.rows:
+                events = tuple(map(time_span, file.bounds[first:]))
+                nulls = file.nulls if may_lack_times else 0
+                known = BoundedFile(file, time_span(file.bounds[0]), nulls, events)
+                if known.has_times and (known.is_without_times or None not in events):
+                    yield known
                 else:
-                    missing.append((known, events))
+                    missing.append(known)
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
             yield from pool.map(self._by_footer, missing)
 
-    def _by_footer(self, known: tuple[DataFile, Spans]) -> tuple[DataFile, Spans]:
+    def _by_footer(self, known: BoundedFile) -> BoundedFile:
         # Written by a tool that keeps no bounds for fields inside a struct.
-        file, events = known
+        file, *_, events = known
         with self.source.scan.open(file.path) as opened:
             if None in events:
                 numbers = range(opened.metadata.num_row_groups)
                 events = all_spans(
                     (self._event_spans(opened, number) for number in numbers), len(events)
                 )
-            if file.has_times:
-                return file, events
+            if known.has_times:
+                return known._replace(events=events)
             groups = self._row_groups(opened, file.path)
             # By the file's own count: rows that the manifest knows and the file has not are missing.
             rows = opened.metadata.num_rows
-        bounded = file._replace(
-            min_ts_us=min((group.min_ts_us for group in groups), default=None),
-            max_ts_us=max((group.max_ts_us for group in groups), default=None),
-            nulls=rows - sum(group.rows for group in groups),
-        )
-        return bounded, events
+        span = hull(group.span for group in groups)
+        return BoundedFile(file, span, rows - sum(group.rows for group in groups), events)
 
-    def _unit(self, file: DataFile, events: Spans, *, has_deletes: bool) -> Unit:
-        if file.min_ts_us is None or file.max_ts_us is None:
+    def _unit(self, known: BoundedFile, *, has_deletes: bool) -> Unit:
+        file, span, nulls, events = known
+        if span is None:
             raise NoBounds(file.path, self.source.name)
         return Unit(
             self.source.name,
             file.path,
-            file.min_ts_us,
-            file.max_ts_us,
-            file.rows - (file.nulls or 0),
+            *span,
+            file.rows - (nulls or 0),
             file.size_bytes,
             has_deletes,
             partly=has_deletes or bool(self.source.scan.regions),
-            events=self._events.kept(events, (file.min_ts_us, file.max_ts_us)),
+            events=self._events.kept(events, span),
         )

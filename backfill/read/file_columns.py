@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.types import ListType, MapType, StructType
 
 from headrace.contract import INGESTION_TS, METADATA, RECORD
@@ -15,37 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     import pyarrow as pa
-    from pyiceberg.types import IcebergType
 
 
-def same_columns(held: IcebergType, wanted: IcebergType) -> bool:
-    """Whether a file's type is the table's in all but comments.
+def same_columns(held: Schema, wanted: Schema) -> bool:
+    """Whether a file's columns are the table's in all but comments.
 
     A column that may be null in the table and is never so in the file is the same column.
     """
-    match held, wanted:
-        case StructType(), StructType():
-            return len(held.fields) == len(wanted.fields) and all(
-                (one.field_id, one.name) == (other.field_id, other.name)
-                and (one.required or other.optional)
-                and same_columns(one.field_type, other.field_type)
-                for one, other in zip(held.fields, wanted.fields, strict=True)
-            )
-        case ListType(), ListType():
-            return (
-                held.element_id == wanted.element_id
-                and (held.element_required or not wanted.element_required)
-                and same_columns(held.element_type, wanted.element_type)
-            )
-        case MapType(), MapType():
-            return (
-                (held.key_id, held.value_id) == (wanted.key_id, wanted.value_id)
-                and (held.value_required or not wanted.value_required)
-                and same_columns(held.key_type, wanted.key_type)
-                and same_columns(held.value_type, wanted.value_type)
-            )
-        case _:
-            return held == wanted
+    # With those inside of structs, lists and maps, each by its whole name.
+    if held.column_names != wanted.column_names:
+        return False
+    pairs = ((held.find_field(name), wanted.find_field(name)) for name in wanted.column_names)
+    return all(
+        one.field_id == other.field_id
+        and (one.required or other.optional)
+        and (
+            one.field_type == other.field_type
+            if other.field_type.is_primitive
+            else type(one.field_type) is type(other.field_type)
+        )
+        for one, other in pairs
+    )
 
 
 def without_later(wanted: Schema, held: Schema, needed: Collection[str]) -> Schema:
@@ -76,19 +66,17 @@ def later_columns(wanted: Schema, rest: Schema) -> dict[str, pa.DataType]:
     return {field.name: field.type for field in arrow}
 
 
-def holds_structs_in_lists(kind: IcebergType) -> bool:
-    """Whether a type has a list or a map of structs anywhere inside."""
-    match kind:
-        case ListType():
-            inner = kind.element_type
-            return isinstance(inner, StructType) or holds_structs_in_lists(inner)
-        case MapType():
-            inner = kind.value_type
-            return isinstance(inner, StructType) or holds_structs_in_lists(inner)
-        case StructType():
-            return any(holds_structs_in_lists(field.field_type) for field in kind.fields)
-        case _:
-            return False
+def with_structs_in_lists(schema: Schema) -> list[str]:
+    """Name the columns that have a list or a map of structs anywhere inside."""
+    return [
+        field.name
+        for field in schema.fields
+        if any(
+            (isinstance(one, ListType) and isinstance(one.element_type, StructType))
+            or (isinstance(one, MapType) and isinstance(one.value_type, StructType))
+            for one in (inside.field_type for inside in index_by_id(Schema(field)).values())
+        )
+    ]
 
 
 def selected(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from backfill.plan.units import NO_EVENTS, RowGroup
+from backfill.plan.units import NO_EVENTS
 from backfill.read.batch_columns import span_of, times_of
 from headrace.errors import Terminal
 from headrace.times import DAY_US
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from backfill.plan.units import Span
 
 FIELD_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group of a file, by its footer; `rows` are those that have a time."""
+
+    index: int
+    span: Span
+    rows: int
+    size_bytes: int
 
 
 class NoBounds(Terminal):
@@ -41,7 +52,10 @@ def row_groups(
 
     Where the footer has no bounds of a group its times are read, if that is asked for.
     """
-    leaf = _leaf_index(file, field_id, path, source)
+    try:
+        leaf = _leaf_of(file, field_id)
+    except LookupError:
+        raise NoBounds(path, source) from None
     if leaf is None:
         return []
     column = file.schema.column(leaf)
@@ -56,7 +70,7 @@ def row_groups(
         if span is None or (nulls is None and column.max_definition_level):
             span, rows = _by_reading(file, column.path, index)
         if span != NO_EVENTS:
-            found.append(RowGroup(index, *span, rows, _size(group)))
+            found.append(RowGroup(index, span, rows, _size(group)))
     return found
 
 
@@ -67,15 +81,16 @@ def event_span(
 
     With `scan` its times are read where there are none.
     """
-    if not _has_ids(file):
+    try:
+        leaf = _leaf_of(file, field_id)
+    except LookupError:
         return None
-    name = column_path(file.schema_arrow, field_id)
-    leaves = _leaves(file)
-    if name is None or name not in leaves:
-        # Written before the column was added.
+    if leaf is None:
         return NO_EVENTS
-    span, _ = _by_statistics(file.metadata.row_group(index), leaves.index(name))
-    return _by_reading(file, name, index)[0] if span is None and scan else span
+    span, _ = _by_statistics(file.metadata.row_group(index), leaf)
+    if span is None and scan:
+        span, _ = _by_reading(file, file.schema.column(leaf).path, index)
+    return span
 
 
 def _by_statistics(group: pq.RowGroupMetaData, leaf: int) -> tuple[Span | None, int | None]:
@@ -130,23 +145,17 @@ def _size(group: pq.RowGroupMetaData) -> int:
     return sum(group.column(number).total_compressed_size for number in columns)
 
 
-def _leaf_index(file: pq.ParquetFile, field_id: int, path: str, source: str) -> int | None:
-    """Return which column of the file has the times; None where it is from before there was one."""
+def _leaf_of(file: pq.ParquetFile, field_id: int) -> int | None:
+    """Return which column of the file has that Iceberg field id; None where it is from before it.
+
+    Raise a LookupError where the file does not tell.
+    """
     name = column_path(file.schema_arrow, field_id)
-    if name is None and _has_ids(file):
+    if name is None:
+        if not any(FIELD_ID in (field.metadata or {}) for field in file.schema_arrow):
+            raise LookupError(field_id)
         return None
-    leaves = _leaves(file)
-    if name is None or name not in leaves:
-        raise NoBounds(path, source)
-    return leaves.index(name)
-
-
-def _has_ids(file: pq.ParquetFile) -> bool:
-    return any(FIELD_ID in (field.metadata or {}) for field in file.schema_arrow)
-
-
-def _leaves(file: pq.ParquetFile) -> list[str]:
-    return [file.schema.column(number).path for number in range(len(file.schema))]
+    return {file.schema.column(leaf).path: leaf for leaf in range(len(file.schema))}[name]
 
 
 def _micros(time: object) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -38,25 +40,16 @@ _one_of: Callable[..., BooleanExpression] = In
 _is_null: Callable[..., BooleanExpression] = IsNull
 
 
+@dataclass(frozen=True)
 class IcebergScan:
     """The rows of a period and its regions, in one snapshot of a table."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what is read of which table
-        self,
-        name: str,
-        table: Table,
-        snapshot_id: int | None,
-        period: Period,
-        regions: Sequence[str],
-        time_column: str,
-    ) -> None:
-        self.name = name
-        self.table = table
-        self.snapshot_id = snapshot_id
-        self.period = period
-        self.regions = tuple(regions)
-        self.time_column = time_column
-        self._tasks: dict[str, FileScanTask] | None = None
+    name: str
+    table: Table
+    snapshot_id: int | None
+    period: Period
+    regions: Sequence[str]
+    time_column: str
 
     def rows(self, unit: Unit, wanted: Schema) -> Iterator[pa.RecordBatch]:
         """Read the rows of a file that lie in the unit's window."""
@@ -69,15 +62,11 @@ class IcebergScan:
         row_filter = self._of_regions(_is_null(self.time_column))
         return sum(batch.num_rows for batch in self._scan(path, wanted, row_filter))
 
+    @cached_property
     def tasks(self) -> dict[str, FileScanTask]:
-        """Return Iceberg's own plan: what it knows of each file, and of what is deleted in it."""
-        if self._tasks is None:
-            try:
-                self._tasks = {task.file.file_path: task for task in self._planned()}
-            except (ValueError, NotImplementedError) as problem:
-                refuse_equality_deletes(problem, self.name, self.snapshot_id)
-                raise
-        return self._tasks
+        """Iceberg's own plan: what it knows of each file, and of what is deleted in it."""
+        with equality_deletes_refused(self.name, self.snapshot_id):
+            return {task.file.file_path: task for task in self._planned()}
 
     def file_filter(self) -> BooleanExpression:
         """Return what Iceberg is to look for in files: rows of the period, and such without a time."""
@@ -98,7 +87,7 @@ class IcebergScan:
     ) -> Iterator[pa.RecordBatch]:
         scan = ArrowScan(self.table.metadata, self.table.io, wanted, row_filter)
         try:
-            batches = scan.to_record_batches([self.tasks()[path]])
+            batches = scan.to_record_batches([self.tasks[path]])
             yield from (batch for batch in batches if batch.num_rows)
         except FileNotFoundError:
             raise self._gone(path) from None
@@ -125,9 +114,14 @@ class IcebergScan:
         )
 
 
-def refuse_equality_deletes(problem: Exception, table: str, snapshot_id: int | None) -> None:
+@contextlib.contextmanager
+def equality_deletes_refused(table: str, snapshot_id: int | None) -> Iterator[None]:
     """Say in our words that pyiceberg cannot read a snapshot, where that is the problem."""
-    if "equality deletes" in str(problem):
+    try:
+        yield
+    except (ValueError, NotImplementedError) as problem:
+        if "equality deletes" not in str(problem):
+            raise
         raise Terminal(
             f"snapshot {snapshot_id} of {table} has equality deletes, which headrace cannot read",
             "compact the table first (in Spark: CALL system.rewrite_data_files with"

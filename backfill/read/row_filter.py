@@ -26,7 +26,7 @@ from pyiceberg.types import (
 from backfill.plan.conditions import Bounds, may_match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow.parquet as pq
     from pyiceberg.schema import Schema
@@ -91,17 +91,13 @@ def groups_that_may_match(
     """Return those row groups of a file whose statistics do not rule the conditions out."""
     leaves = {file.schema.column(number).path: number for number in range(len(file.schema))}
 
-    def bounds_in(group: int, condition: Condition) -> Bounds | None:
-        leaf = leaves.get(".".join(condition.column))
-        if leaf is None:
-            return None
-        statistics = file.metadata.row_group(group).column(leaf).statistics
-        return None if statistics is None else _by_statistics(condition.kind, statistics)
+    def bounds_in(group: int) -> Iterator[Bounds | None]:
+        for condition in conditions:
+            leaf = leaves.get(".".join(condition.column))
+            held = None if leaf is None else file.metadata.row_group(group).column(leaf).statistics
+            yield None if held is None else _by_statistics(condition.kind, held)
 
-    def may_hold(group: int) -> bool:
-        return may_match(conditions, lambda number: bounds_in(group, conditions[number]))
-
-    return [group for group in groups if may_hold(group)]
+    return [group for group in groups if may_match(conditions, bounds_in(group))]
 
 
 def _by_statistics(kind: str, statistics: pq.Statistics) -> Bounds | None:
@@ -127,14 +123,15 @@ def file_may_match(
     schema: Schema, conditions: Sequence[Condition], bounds: Sequence[RawBounds]
 ) -> bool:
     """Whether a file may have rows that meet all conditions, by the bounds of their columns."""
-    return may_match(
-        conditions, lambda number: _by_manifest(schema, conditions[number], *bounds[number])
-    )
+    held = (_by_manifest(schema, one, *of) for one, of in zip(conditions, bounds, strict=False))
+    return may_match(conditions, held)
 
 
 def _by_manifest(
     schema: Schema, condition: Condition, lower: bytes | None, upper: bytes | None
 ) -> Bounds | None:
+    if not condition.values:
+        return None
     held = schema.find_type(".".join(condition.column))
     if lower is None or upper is None or not isinstance(held, PrimitiveType):
         return None

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.read.batch_columns import offsets_of, partitions_of, topics_of
+from backfill.read.batch_columns import positions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,9 +61,8 @@ class OffsetFilter:
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Return which records of a batch to keep."""
-        topics = topics_of(batch)
-        partitions = np.asarray(partitions_of(batch))
-        offsets = np.asarray(offsets_of(batch))
+        topics, *numbers = positions_of(batch)
+        partitions, offsets = map(np.asarray, numbers)
         kept = np.zeros(batch.num_rows, dtype=bool)
         for topic, (first, end) in self._bounds.items():
             of_topic = np.asarray(pc.equal(topics, topic).fill_null(False)) & (
@@ -79,13 +78,7 @@ def in_order(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if not batches:
         return
     whole = pa.Table.from_batches(batches).combine_chunks()
-    keys = pa.table(
-        {
-            "topic": pa.chunked_array([topics_of(batch) for batch in batches]),
-            "partition": pa.chunked_array([partitions_of(batch) for batch in batches]),
-            "offset": pa.chunked_array([offsets_of(batch) for batch in batches]),
-        }
-    )
+    keys = pa.concat_tables(pa.table(positions_of(batch)._asdict()) for batch in batches)
     places = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
     for start in range(0, len(places), BATCH_ROWS):
         part = whole.take(places[start : start + BATCH_ROWS]).combine_chunks()

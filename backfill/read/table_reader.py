@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import pyarrow_to_schema
-from pyiceberg.types import StructType
+from pyiceberg.schema import Schema
 
 from backfill.read.batch_columns import (
     complete_columns,
@@ -20,9 +20,9 @@ from backfill.read.batch_columns import (
     without_empty_headers,
 )
 from backfill.read.file_columns import (
-    holds_structs_in_lists,
     later_columns,
     same_columns,
+    with_structs_in_lists,
     without_later,
     without_record,
 )
@@ -32,9 +32,6 @@ from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import IcebergType
 
     from backfill.plan.conditions import Condition
     from backfill.plan.units import Unit
@@ -91,18 +88,21 @@ class TableReader:
                 if kept is not None and RECORD in opened.schema_arrow.names:
                     leaves.append(RECORD)
                 later = later_columns(others_than_kept, rest)
-                for batch in self._plain_rows(unit, opened, matching, leaves):
+                for batch in self.plain_rows(opened, matching, leaves, unit.window_us):
                     yield complete_columns(batch, names, kept, later)
                 return
         if unit.row_groups is not None:
-            raise self._cut_wrongly(unit)
+            raise Terminal(
+                f"the plan cuts data file {unit.path} of {self._scan.name} into row groups, "
+                "although its columns differ from the table's: its rows would be read more than "
+                "once",
+                "an earlier version of headrace made the plan: start the replay again, with "
+                "another --run-id",
+            )
         self._refuse_lost_nulls(others_than_kept)
         for batch in self._scan.rows(unit, wanted):
-            yield (
-                batch
-                if kept is None
-                else complete_columns(without_empty_headers(batch), names, kept)
-            )
+            exact = batch if kept is None else without_empty_headers(batch)
+            yield complete_columns(exact, names, kept, {})
 
     def columns_as_stored(
         self, unit: Unit, opened: pq.ParquetFile, wanted: Schema
@@ -126,55 +126,49 @@ class TableReader:
         self, unit: Unit, opened: pq.ParquetFile, groups: list[int], offsets: OffsetFilter | None
     ) -> int:
         """Count the rows of row groups that belong to a unit, by no more columns than say so."""
-        goes_by = [self._scan.time_column, *([REGION] if self._scan.regions else [])]
-        if offsets is not None:
-            goes_by += [TOPIC, PARTITION, OFFSET]
+        columns = () if offsets is None else (TOPIC, PARTITION, OFFSET)
         return sum(
             batch.num_rows if offsets is None else offsets.mask(batch).true_count
-            for batch in self._plain_rows(unit, opened, groups, goes_by)
+            for batch in self.plain_rows(opened, groups, columns, unit.window_us)
         )
 
     def _is_plain(self, held: Schema, wanted: Schema) -> bool:
         """Whether a file has these columns as the table does: nothing renamed, nothing widened."""
         names = {field.name for field in wanted.fields}
-        kept = StructType(*(field for field in held.fields if field.name in names))
-        table = self._scan.table.schema()
         # Of a struct in part the whole must be as it stands in the table.
-        asked = StructType(*(field for field in table.fields if field.name in names))
+        kept, asked = (
+            Schema(*(field for field in schema.fields if field.name in names))
+            for schema in (held, self._scan.table.schema())
+        )
         return same_columns(kept, asked)
 
     def _leaves(self, wanted: Schema) -> list[str]:
         """Return what is wanted as Parquet names it: columns, and what lies in structs in part."""
-        table = self._scan.table.schema()
-        return [
-            path
-            for field in wanted.fields
-            for path in (
-                [field.name]
-                if field.field_type == table.find_type(field.name)
-                else _inside(field.name, field.field_type)
-            )
-        ]
+        table, leaves = self._scan.table.schema(), list[str]()
+        for field in wanted.fields:
+            if field.field_type == table.find_type(field.name):
+                leaves.append(field.name)
+            else:
+                inside = Schema(field)
+                paths = inside.column_names
+                leaves += [path for path in paths if inside.find_type(path).is_primitive]
+        return leaves
 
-    def _plain_rows(
-        self, unit: Unit, opened: pq.ParquetFile, groups: list[int], names: Sequence[str]
+    def plain_rows(
+        self,
+        opened: pq.ParquetFile,
+        groups: Sequence[int],
+        columns: Sequence[str],
+        window_us: tuple[int, int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        if not groups:
-            return
-        span = self._scan.period.span_us(unit.window_us)
-        for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=names):
+        """Read columns of row groups, of the rows in the period, and in a window of it."""
+        span = self._scan.period.span_us(window_us)
+        goes_by = [self._scan.time_column, *([REGION] if self._scan.regions else [])]
+        named = list(dict.fromkeys([*columns, *goes_by]))
+        for batch in opened.iter_batches(BATCH_ROWS, row_groups=groups, columns=named):
             kept = _those(batch, self._mask(batch, span))
             if kept.num_rows:
                 yield kept
-
-    def group_rows(
-        self, opened: pq.ParquetFile, group: int, columns: Sequence[str]
-    ) -> Iterator[pa.RecordBatch]:
-        """Read columns of a row group, of the rows in the period."""
-        named = [*columns, REGION] if self._scan.regions else list(columns)
-        span = self._scan.period.span_us(None)
-        for batch in opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=named):
-            yield _those(batch, self._mask(batch, span))
 
     def _mask(self, batch: pa.RecordBatch, span: tuple[int, int]) -> pa.BooleanArray:
         mask = inside(times_of(batch, self._scan.time_column), span)
@@ -182,32 +176,15 @@ class TableReader:
             return mask
         return pc.and_(mask, pc.is_in(regions_of(batch), pa.array(self._scan.regions)))
 
-    def _cut_wrongly(self, unit: Unit) -> Terminal:
-        return Terminal(
-            f"the plan cuts data file {unit.path} of {self._scan.name} into row groups, although "
-            "its columns differ from the table's: its rows would be read more than once",
-            "an earlier version of headrace made the plan: start the replay again, with another "
-            "--run-id",
-        )
-
     def _refuse_lost_nulls(self, wanted: Schema) -> None:
         """Refuse what pyiceberg would change: it reads a missing list of structs as an empty one."""
-        held = [field.name for field in wanted.fields if holds_structs_in_lists(field.field_type)]
-        if held:
+        if held := with_structs_in_lists(wanted):
             raise Terminal(
                 f"{self._scan.name} has files with deletes or with other columns than the table,"
                 f" and lists or maps of records ({', '.join(held)}), which cannot be read exactly",
                 "compact the table first, so that its files have no deletes and have the table's "
                 "columns",
             )
-
-
-def _inside(path: str, kind: IcebergType) -> Iterator[str]:
-    if not isinstance(kind, StructType):
-        yield path
-        return
-    for field in kind.fields:
-        yield from _inside(f"{path}.{field.name}", field.field_type)
 
 
 def _those(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:

@@ -2,73 +2,60 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.plan.cutting import Cell, Grid
 from backfill.plan.strict import Stretch
-from backfill.plan.units import NO_EVENTS, EventColumns, both_spans
-from backfill.read.batch_columns import offsets_of, partitions_of, times_of, topics_of
+from backfill.plan.units import NO_EVENTS
+from backfill.read.batch_columns import positions_of, times_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from backfill.plan.units import RowGroup, Spans, Unit
-
-NO_COLUMNS = EventColumns()
-LEAST, MOST = 2**63, -(2**63)
+    from backfill.plan.cutting import Grid
+    from backfill.plan.units import EventColumns, Spans, Unit
 
 
-def cells(
+def slices(
+    unit: Unit,
     batches: Iterable[pa.RecordBatch],
     grid: Grid,
     time_column: str,
-    events: EventColumns = NO_COLUMNS,
-) -> list[Cell]:
-    """Find which cells of the grid hold any of the records, and the events in them."""
-    nothing = (NO_EVENTS,) * len(events.names)
-    found: dict[int, tuple[int, int, int, Spans]] = defaultdict(lambda: (LEAST, MOST, 0, nothing))
-    for batch in batches:
-        table = _columns(batch, grid, time_column, events)
-        for row in _grouped(table, ["cell"], ["time", *_names(events)]):
-            low, high, rows, spans = found[row["cell"]]
-            found[row["cell"]] = (
-                min(low, row["time_min"]),
-                max(high, row["time_max"]),
-                rows + row["time_count"],
-                both_spans(spans, _spans(row, events)),
-            )
-    return [Cell(number, *bounds) for number, bounds in found.items()]
-
-
-def stretches(  # noqa: PLR0913, PLR0917 - what is read of which part of which file
-    file: Unit,
-    group: RowGroup | None,
-    batches: Iterable[pa.RecordBatch],
-    grid: Grid,
-    time_column: str,
-    events: EventColumns = NO_COLUMNS,
-) -> Iterator[Stretch]:
-    """Find what a row group has of each Kafka partition in each cell of the grid."""
-    tables = [
-        _columns(batch, grid, time_column, events)
-        .append_column("topic", topics_of(batch))
-        .append_column("partition", partitions_of(batch))
-        .append_column("offset", offsets_of(batch))
-        for batch in batches
+    events: EventColumns,
+) -> list[Unit]:
+    """Cut a file or row group: a slice for each cell of the grid that holds any of its records."""
+    tables = (pa.table(_columns(batch, grid, time_column, events)) for batch in batches)
+    found = _grouped(tables, ["cell"], ["time", *_names(events)])
+    return [
+        grid.slice_of(
+            unit,
+            row["cell"],
+            (row["time_min"], row["time_max"]),
+            row["time_count"],
+            _spans(row, events),
+        )
+        for row in sorted(found, key=lambda row: row["cell"])
     ]
-    if not tables:
-        return
-    keys = ["topic", "partition", "cell"]
-    values = ["offset", "time", *_names(events)]
-    for row in _grouped(pa.concat_tables(tables), keys, values):
-        yield Stretch(
-            file,
-            None if group is None else group.index,
-            file.size_bytes if group is None else group.size_bytes,
+
+
+def stretches(
+    unit: Unit,
+    batches: Iterable[pa.RecordBatch],
+    grid: Grid,
+    time_column: str,
+    events: EventColumns,
+) -> list[Stretch]:
+    """Find what a file or row group has of each Kafka partition in each cell of the grid."""
+    tables = (
+        pa.table(_columns(batch, grid, time_column, events) | positions_of(batch)._asdict())
+        for batch in batches
+    )
+    found = _grouped(tables, ["topic", "partition", "cell"], ["offset", "time", *_names(events)])
+    return [
+        Stretch(
+            unit,
             row["topic"],
             row["partition"],
             row["cell"],
@@ -79,16 +66,20 @@ def stretches(  # noqa: PLR0913, PLR0917 - what is read of which part of which f
             row["time_count"],
             _spans(row, events),
         )
+        for row in found
+    ]
 
 
-def _columns(batch: pa.RecordBatch, grid: Grid, time_column: str, events: EventColumns) -> pa.Table:
+def _columns(
+    batch: pa.RecordBatch, grid: Grid, time_column: str, events: EventColumns
+) -> dict[str, pa.Array]:
     times = times_of(batch, time_column)
     cell = pc.divide(pc.subtract(times, grid.origin_us), grid.cell_us)
     seen = {
         name: _events(batch, column, times, events)
         for name, column in zip(_names(events), events.names, strict=True)
     }
-    return pa.table({"time": times, "cell": cell, **seen})
+    return {"time": times, "cell": cell, **seen}
 
 
 def _events(
@@ -117,8 +108,17 @@ def _spans(row: dict[str, Any], events: EventColumns) -> Spans:
     )
 
 
-def _grouped(table: pa.Table, keys: list[str], values: list[str]) -> list[dict[str, Any]]:
-    asked = [(value, how) for value in values for how in ("min", "max")]
-    grouped = table.group_by(keys).aggregate([*asked, ("time", "count")])
-    rows: list[dict[str, Any]] = grouped.to_pylist()
+def _grouped(
+    tables: Iterable[pa.Table], keys: list[str], values: list[str]
+) -> list[dict[str, Any]]:
+    """Return least and greatest of values, and how many times, by keys: of each table, then of all."""
+    bounds = [(value, how) for value in values for how in ("min", "max")]
+    parts = [table.group_by(keys).aggregate([*bounds, ("time", "count")]) for table in tables]
+    if not parts:
+        return []
+    again = [*((f"{value}_{how}", how) for value, how in bounds), ("time_count", "sum")]
+    whole = pa.concat_tables(parts).group_by(keys).aggregate(again)
+    rows: list[dict[str, Any]] = whole.rename_columns(
+        {f"{name}_{how}": name for name, how in again}
+    ).to_pylist()
     return rows

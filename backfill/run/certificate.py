@@ -10,13 +10,12 @@ from headrace.application.late_rows import DroppedLate
 from headrace.contract import INGESTION_TS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from backfill.plan.lookups import PlannedLookup
     from backfill.plan.plan import Plan
     from backfill.run.fingerprint import AppFingerprint
 
-MOST_NAMED = 3
 US_PER_MS = 1000
 
 
@@ -56,30 +55,6 @@ class SourceCount:
 
 
 @dataclass(frozen=True, slots=True)
-class LookupStates:
-    """One lookup in a replay: the states that it was joined with, in their order."""
-
-    name: str
-    table: str
-    as_of: str
-    snapshots: tuple[int, ...]
-
-    @classmethod
-    def of(cls, planned: Iterable[PlannedLookup]) -> tuple[LookupStates, ...]:
-        """Return what a plan joins with."""
-        return tuple(cls(one.name, one.table, one.as_of, one.snapshots) for one in planned)
-
-    def to_text(self) -> str:
-        """Write it in a line."""
-        held = ", ".join(map(str, self.snapshots)) or "none: the table was empty"
-        if len(self.snapshots) > MOST_NAMED:
-            held = f"{self.snapshots[0]} to {self.snapshots[-1]}"
-        count = len(self.snapshots)
-        many = f"{count:,} snapshots" if count > 1 else "snapshot"
-        return f"lookup {self.name}: {self.table} as of {self.as_of}, {many} {held}"
-
-
-@dataclass(frozen=True, slots=True)
 class Certificate:
     """The measured facts. `threshold_ms` is null where no bound was asked for.
 
@@ -103,7 +78,7 @@ class Certificate:
     batches_unmeasured: int = 0
     time_column: str = INGESTION_TS
     ahead: int = 0
-    lookups: tuple[LookupStates, ...] = ()
+    lookups: tuple[PlannedLookup, ...] = ()
     open_windows: Literal["left", "closed"] | None = None
     regions: tuple[str, ...] = ()
     app: AppFingerprint | None = None
@@ -164,6 +139,7 @@ class Certificate:
             "sources": [
                 asdict(source) | {"as_planned": source.as_planned} for source in self.sources
             ],
+            "lookups": [lookup.to_json() for lookup in self.lookups],
             "snapshots": {source.name: source.snapshot_id for source in self.sources},
             "differences": self.differences(),
         }
@@ -172,10 +148,11 @@ class Certificate:
     def to_text(self, place: str) -> str:
         """Write the certificate for a person."""
         steps = "step" if self.steps == 1 else "steps"
+        regions = f", regions {', '.join(self.regions)}" if self.regions else ""
         bound = "" if self.threshold_ms is None else f" of {self.threshold_ms / 1000:g} s allowed"
         lines = [
             f"{self.rows:,} rows in {self.steps:,} {steps} → {place}",
-            f"  period {self.period}, order {self.order}{_regions(self.regions)}",
+            f"  period {self.period}, order {self.order}{regions}",
             (
                 f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"
                 f" dropped as late {self._late}"
@@ -202,17 +179,21 @@ class Certificate:
         return "\n".join([*lines, *(f"  DIFFERS: {one}" for one in self.differences())])
 
 
-def source_counts(
+def certificate_of(  # noqa: PLR0913 - what every replay measures
     plan: Plan,
+    *,
+    steps: int,
     rows: Mapping[str, int],
+    max_disorder_us: int,
+    out_of_order: int,
     left_out: Mapping[str, int] | None = None,
     unread: Collection[str] = (),
-) -> tuple[SourceCount, ...]:
+) -> Certificate:
     """Put what came of each source beside what the plan says there is.
 
     Of the unread ones nothing was to come; where rows of them did, they count as any.
     """
-    return tuple(
+    sources = tuple(
         SourceCount(
             source.name,
             source.snapshot_id,
@@ -229,10 +210,20 @@ def source_counts(
         )
         for source in plan.sources
     )
-
-
-def _regions(regions: Sequence[str]) -> str:
-    return f", regions {', '.join(regions)}" if regions else ""
+    return Certificate(
+        period=str(plan.period),
+        order=plan.order,
+        steps=steps,
+        threshold_ms=plan.threshold_us / US_PER_MS if plan.order == "bounded" else None,
+        max_disorder_ms=max_disorder_us / US_PER_MS,
+        dropped_late=0,
+        complete=steps == len(plan.steps),
+        sources=sources,
+        offset_order_held=None if plan.order != "strict" else not out_of_order,
+        time_column=plan.time_column,
+        lookups=plan.lookups,
+        regions=plan.regions,
+    )
 
 
 def _left_out(source: SourceCount) -> str:

@@ -15,8 +15,10 @@ from headrace.application.functions import modules_of
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from pydantic import BaseModel
 
     from headrace.config.load import LoadedApp
 
@@ -42,13 +44,10 @@ class AppFingerprint:
         from headrace.application.select import of_the_past  # noqa: PLC0415 - as said
 
         config, transform = app.config, app.config.transform
-        past = {name: source.model_dump_json() for name, source in of_the_past(config).items()}
-        marks = {name: one.model_dump_json() for name, one in config.watermarks.items()}
-        lookups = {name: one.model_dump_json() for name, one in config.lookups.items()}
         parts = {
-            "sources": json.dumps(past, sort_keys=True),
-            "watermarks": json.dumps(marks, sort_keys=True),
-            "lookups": json.dumps(lookups, sort_keys=True),
+            "sources": _as_json(of_the_past(config)),
+            "watermarks": _as_json(config.watermarks),
+            "lookups": _as_json(config.lookups),
             "transform": f"{transform.python} {transform.udfs} {app.query}",
             "sink": config.sink.model_dump_json(),
         }
@@ -79,6 +78,10 @@ def refuse_changed(run_id: str, begun: AppFingerprint | None, now: AppFingerprin
             "the result would come from two versions of the application. Restore the old version, "
             "or start another run",
         )
+
+
+def _as_json(models: Mapping[str, BaseModel]) -> str:
+    return json.dumps({name: one.model_dump_json() for name, one in models.items()}, sort_keys=True)
 
 
 def _hash(content: bytes) -> str:

@@ -16,11 +16,9 @@ import pyarrow.compute as pc
 
 from backfill.read.batch_columns import (
     arrivals_of,
-    offsets_of,
-    partitions_of,
+    positions_of,
     span_of,
     times_of,
-    topics_of,
 )
 from backfill.read.table_reader import FilteredRows
 from headrace import state_files
@@ -173,8 +171,8 @@ class OrderMeter:
 
     def see(self, source: str, batch: pa.RecordBatch) -> None:
         """Take in records in the order in which they are delivered."""
-        topics, partitions = topics_of(batch), np.asarray(partitions_of(batch))
-        offsets = np.asarray(offsets_of(batch))
+        topics, *numbers = positions_of(batch)
+        partitions, offsets = map(np.asarray, numbers)
         for topic in pc.unique(topics).to_pylist():
             of_topic = np.asarray(pc.equal(topics, topic))
             for partition in np.unique(partitions[of_topic]):

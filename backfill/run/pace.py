@@ -13,8 +13,6 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-RateUnit = Literal["rows", "bytes"]
-
 # A piece is what is sent without looking at the clock.
 PIECES_PER_S = 10
 LOOKED_AT_ROWS = 10_000
@@ -37,7 +35,7 @@ class Rate:
     """So many rows or bytes a second."""
 
     per_s: float
-    unit: RateUnit
+    unit: Literal["rows", "bytes"]
 
     def __str__(self) -> str:
         """Write it as `parse_rate` reads it."""
@@ -91,27 +89,39 @@ class Adaptive:
         return self.per_s
 
 
-class Limit:
-    """How long each piece has to wait for a rate: a fixed one, or one found as they are taken."""
+class Throttle:
+    """Lets pieces wait for a rate: a fixed one, or one found as they are taken."""
 
-    def __init__(self, rate: Rate | Literal["auto"], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        rate: Rate | Literal["auto"],
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], object] = time.sleep,
+    ) -> None:
         # What is found is in rows.
         self._counts = rate if isinstance(rate, Rate) else Rate(1, "rows")
         self._clock = clock
+        self._wait = wait
         self._adaptive = None if isinstance(rate, Rate) else Adaptive()
         self._bucket = TokenBucket(rate.per_s, clock()) if isinstance(rate, Rate) else None
+        self._let_go: tuple[int, float] | None = None
 
-    def wait_s(self, rows: int, size_bytes: float) -> float:
-        """Return how long to wait before rows of that size may go."""
-        if self._bucket is None:
-            return 0.0
-        return self._bucket.take(self._counts.of(rows, size_bytes), self._clock())
+    def before(self, rows: int, size_bytes: float) -> None:
+        """Wait until a piece may go; whatever went before it is done."""
+        self.done()
+        if self._bucket is not None:
+            wait_s = self._bucket.take(self._counts.of(rows, size_bytes), self._clock())
+            if wait_s > 0 and self._wait(wait_s):
+                raise Drained
+        self._let_go = rows, self._clock()
 
-    def took(self, rows: int, seconds: float) -> None:
-        """Learn how long rows took, where that decides on the rate."""
-        if self._adaptive is None:
+    def done(self) -> None:
+        """Learn how long the last piece took, where that decides on the rate."""
+        if self._adaptive is None or self._let_go is None:
             return
-        per_s = self._adaptive.took(rows, seconds)
+        rows, at_s = self._let_go
+        self._let_go = None
+        per_s = self._adaptive.took(rows, self._clock() - at_s)
         if per_s is None:
             self._bucket = None
         elif self._bucket is None:
@@ -127,12 +137,10 @@ class Pace:
         self,
         rate: Rate | Literal["auto"] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        wait: Callable[[float], bool] | None = None,
+        wait: Callable[[float], object] = time.sleep,
     ) -> None:
         self._rate = rate
-        self._clock = clock
-        self._wait = wait or _sleep
-        self._limit = None if rate is None else Limit(rate, clock)
+        self._throttle = None if rate is None else Throttle(rate, clock, wait)
 
     @property
     def limited(self) -> bool:
@@ -149,11 +157,12 @@ class Pace:
         most = self._most(rows, size_bytes)
         for start in range(0, rows, most):
             end = min(rows, start + most)
-            self._pause(end - start, size_bytes * (end - start) / rows)
-            began_s = self._clock()
-            yield start, end
-            if self._limit is not None:
-                self._limit.took(end - start, self._clock() - began_s)
+            if self._throttle is None:
+                yield start, end
+            else:
+                self._throttle.before(end - start, size_bytes * (end - start) / rows)
+                yield start, end
+                self._throttle.done()
 
     def _most(self, rows: int, size_bytes: int) -> int:
         if self._rate is None:
@@ -164,35 +173,6 @@ class Pace:
         if self._rate.unit == "bytes":
             of_rows = of_rows * rows / max(1, size_bytes)
         return max(1, int(of_rows))
-
-    def _pause(self, rows: int, size_bytes: float) -> None:
-        wait_s = 0.0 if self._limit is None else self._limit.wait_s(rows, size_bytes)
-        if wait_s > 0 and self._wait(wait_s):
-            raise Drained
-
-
-class StepPace:
-    """Lets a query wait before each of its steps; a step is done when the next is asked for."""
-
-    def __init__(
-        self,
-        rate: Rate | Literal["auto"],
-        clock: Callable[[], float] = time.monotonic,
-        wait: Callable[[float], object] = time.sleep,
-    ) -> None:
-        self._limit = Limit(rate, clock)
-        self._clock = clock
-        self._wait = wait
-        self._let_go: tuple[int, float] | None = None
-
-    def before(self, rows: int, size_bytes: int) -> None:
-        """Wait until a step may go."""
-        if self._let_go is not None:
-            done, at_s = self._let_go
-            self._limit.took(done, self._clock() - at_s)
-        if (wait_s := self._limit.wait_s(rows, size_bytes)) > 0:
-            self._wait(wait_s)
-        self._let_go = rows, self._clock()
 
 
 def parse_rate(text: str | None) -> Rate | Literal["auto"] | None:
@@ -214,8 +194,3 @@ def parse_rate(text: str | None) -> Rate | Literal["auto"] | None:
             f"--rate-limit {text} would deliver nothing", "without the option there is no limit"
         )
     return Rate(float(size), "bytes")
-
-
-def _sleep(seconds: float) -> bool:
-    time.sleep(seconds)
-    return False

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
+from msgspec import structs
 
 from backfill.lookups.resolve import ends_of_steps, histories, plan_lookups
 from backfill.plan.cutting import cut_at_times
@@ -21,7 +22,7 @@ from backfill.plan.widening import widen, widened_as_given
 from backfill.read.enumerator import FileEnumerator
 from backfill.read.source import LakeSource
 from backfill.run.watermarks import resolve_watermarks
-from headrace.landing.completeness import is_beyond
+from headrace.landing.completeness import complete_up_to, is_beyond
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -198,13 +199,13 @@ def _units_of(steps: Sequence[Step], tables: Iterable[str]) -> dict[str, list[Un
 
 def _without_events(step: Step) -> Step:
     """Return a step without what only the watermarks were planned by: a plan may be large."""
-    return replace(step, units=tuple(unit.without_events() for unit in step.units))
+    return replace(step, units=tuple(structs.replace(unit, events=()) for unit in step.units))
 
 
 def _planned_source(
     table: FileEnumerator, files: FileList, laid: _Layout, period: Period
 ) -> PlannedSource:
-    source, upto = table.source, table.complete_up_to
+    source, upto = table.source, complete_up_to(table.source.table.properties)
     name = source.name
     planned = planned_source(
         name, source.snapshot_id, files.units, laid.units[name], laid.widest_us[name]

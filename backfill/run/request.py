@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import structlog
-
 from backfill.plan.steps import STEP_LIMITS, Limits
 from backfill.run.pace import Rate
 from backfill.run.state import RunRecord, RunState
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.contract import ValueFormat
 
-log = structlog.get_logger(__name__)
 # At a rate, a step is to be done within this time, so that little is repeated after a crash.
 STEP_S = 10
 

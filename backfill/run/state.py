@@ -66,30 +66,20 @@ class RunState:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.run_id = folder.name
+        # Whoever works on this run holds it.
+        self.lock = folder / "lock"
+        # Where Spark keeps what an application's replay has come to.
+        self.checkpoint = folder / "checkpoint"
         self.plan_file = folder / "plan.jsonl"
         self._record = folder / "run.json"
         self._position = folder / "position.json"
         self.certificate = folder / "certificate.json"
 
-    @property
-    def checkpoint(self) -> Path:
-        """Where Spark keeps what an application's replay has come to."""
-        return self.folder / "checkpoint"
-
     def committed(self) -> tuple[int, list[int]]:
         """Return how many steps an application's query has committed, and in which batches."""
         batches = committed_batches(self.checkpoint)
         return steps_of(self.checkpoint, batches[-1]) if batches else 0, batches
-
-    @property
-    def run_id(self) -> str:
-        """The run's name."""
-        return self.folder.name
-
-    @property
-    def lock(self) -> Path:
-        """The file that whoever works on this run holds."""
-        return self.folder / "lock"
 
     @property
     def exists(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,8 @@ def hold_lookups(workspace: Workspace, lookups: Iterable[PlannedLookup], run_id:
 def release(table: Table, run_id: str) -> bool:
     """Remove the tags of a run that has ended; whether there were any."""
     table.refresh()
-    own = [name for name in table.metadata.refs if _is_of(name, run_id)]
+    is_of_run = re.compile(rf"{re.escape(PREFIX + run_id)}({OF}\d+)?")
+    own = [name for name in table.metadata.refs if is_of_run.fullmatch(name)]
     if not own:
         return False
     with table.manage_snapshots() as change:
@@ -93,12 +95,3 @@ def _hold(
             table=name,
             reason=type(problem).__name__,
         )
-
-
-def _is_of(tag: str, run_id: str) -> bool:
-    of_run, _, snapshot_id = tag.removeprefix(PREFIX + run_id).partition(OF)
-    return (
-        tag.startswith(PREFIX + run_id)
-        and not of_run
-        and (snapshot_id.isdecimal() or tag == PREFIX + run_id)
-    )

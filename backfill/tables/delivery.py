@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from backfill.read.batch_columns import span_of, times_of
 from backfill.read.step_records import read_step
 from backfill.run import tags
-from backfill.run.certificate import US_PER_MS, Certificate, source_counts
+from backfill.run.certificate import certificate_of
 from backfill.run.measurements import DisorderMeter, OrderMeter
 from backfill.run.pace import Drained
 from backfill.run.planning import plan_to_run, sources_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backfill.plan.plan import Plan
     from backfill.plan.steps import Step
     from backfill.read.source import LakeSource
+    from backfill.run.certificate import Certificate
     from backfill.run.pace import Pace
     from backfill.run.request import ReplayRequest, RunOptions
     from backfill.run.state import RunState
@@ -104,19 +105,13 @@ class Delivery:
 
     def certificate(self) -> Certificate:
         """Return what was measured."""
-        plan, position = self._plan, self._position
-        return Certificate(
-            period=str(plan.period),
-            order=plan.order,
+        position = self._position
+        return certificate_of(
+            self._plan,
             steps=position.steps_done,
-            threshold_ms=plan.threshold_us / US_PER_MS if plan.order == "bounded" else None,
-            max_disorder_ms=position.max_disorder_us / US_PER_MS,
-            dropped_late=0,
-            complete=position.steps_done == len(plan.steps),
-            sources=source_counts(plan, position.rows),
-            offset_order_held=None if plan.order != "strict" else not position.out_of_order,
-            time_column=plan.time_column,
-            regions=plan.regions,
+            rows=position.rows,
+            max_disorder_us=position.max_disorder_us,
+            out_of_order=position.out_of_order,
         )
 
     def _advance(self, step: Step, counts: Counter[str]) -> None:

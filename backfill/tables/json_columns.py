@@ -6,10 +6,7 @@ year 9999 are written one by one.
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
-import decimal
-import uuid
 import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -207,29 +204,21 @@ def _value(scalar: pa.Scalar) -> object:
 
 
 def _plain(value: object) -> object:
+    """Return a value as msgspec is to write it: dates, decimals and bytes it writes by itself."""
     match value:
-        case None | bool() | int() | str():
-            return value
         case float():
             return json_number(value)
         case dt.datetime():
             if value.tzinfo is None:
                 return value.isoformat(timespec="microseconds")
             return format_time_us((value - EPOCH) // MICROSECOND)
-        case dt.date() | dt.time():
-            return value.isoformat()
-        case decimal.Decimal() | uuid.UUID():
-            return str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
         case dict():
             return {_key(name): _plain(inner) for name, inner in value.items()}
         case list():
             return [_plain(inner) for inner in value]
         case _:
-            return str(value)
+            return value
 
 
 def _key(value: object) -> str:
-    plain = _plain(value)
-    return plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
+    return value if isinstance(value, str) else as_json(value).strip('"')

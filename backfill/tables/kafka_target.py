@@ -17,11 +17,9 @@ import pyarrow.compute as pc
 from backfill.read.batch_columns import (
     headers_of,
     keys_of,
-    offsets_of,
-    partitions_of,
+    positions_of,
     regions_of,
     times_of,
-    topics_of,
 )
 from backfill.tables.json_columns import TEXT
 from backfill.tables.kafka_values import encoder
@@ -143,7 +141,7 @@ class KafkaTopic:
     def _places(self, batch: pa.RecordBatch) -> Sequence[int]:
         if self._key is not None:
             return [BY_KEY] * batch.num_rows
-        places: list[int] = partitions_of(batch).to_pylist()
+        places: list[int] = positions_of(batch).partition.to_pylist()
         if places and max(places) >= self._partitions:
             raise Terminal(
                 f"{self._topic} has {self._partitions} partitions, but there are records of "
@@ -177,9 +175,7 @@ def _require_origin(source: str, batch: pa.RecordBatch) -> None:
 def _origins(batch: pa.RecordBatch) -> pa.Array:
     """Return where each record was in Kafka: topic/partition/offset/milliseconds."""
     parts = (
-        topics_of(batch),
-        partitions_of(batch),
-        offsets_of(batch),
+        *positions_of(batch),
         pa.array(times_of(batch, INGESTION_TS).to_numpy() // 1000),
     )
     return pc.binary_join_element_wise(*(part.cast(TEXT) for part in parts), SLASH).cast(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.read.batch_columns import offsets_of, partitions_of, tombstones_of
+from backfill.read.batch_columns import positions_of, tombstones_of
 from backfill.tables.json_columns import json_objects
 from headrace.contract import RESERVED, VALUE_FORMAT, VALUE_FORMATS, own_columns
 from headrace.errors import Terminal, UsageError
@@ -86,7 +86,7 @@ def encoder(
             if registry is None:
                 raise Terminal(f"{source.name} cannot go as Avro without a registry")
             table = from_iceberg(source.columns, source.table.properties)
-            return _Avro(source.name, own_columns(table), topic, registry)
+            return _avro(source.name, own_columns(table), topic, registry)
         case "json":
             return _json
 
@@ -102,33 +102,29 @@ def without_tombstones(batch: pa.RecordBatch, values: pa.Array) -> pa.Array:
     return values if gone is None else pc.if_else(gone, NO_VALUE, values)
 
 
-class _Avro:
-    """Writes rows by the schema that the table has, which the registry knows from now on."""
+def _avro(
+    table: str, schema: Record, topic: str, registry: RegistryAddress
+) -> Callable[[pa.RecordBatch], pa.Array]:
+    """Write rows by the schema that the table has, which the registry knows from now on."""
+    columns = arrow_schema(schema)
+    known = Registry(registry).register(f"{topic}-value", json.dumps(to_avro(schema)))
+    write = AvroWriter(schema, known)
 
-    def __init__(self, table: str, schema: Record, topic: str, registry: RegistryAddress) -> None:
-        self._table = table
-        self._schema = schema
-        self._columns = arrow_schema(schema)
-        subject = f"{topic}-value"
-        known = Registry(registry).register(subject, json.dumps(to_avro(schema)))
-        self._write = AvroWriter(schema, known)
-
-    def __call__(self, batch: pa.RecordBatch) -> pa.Array:
-        arrays = [batch.column(one.name).cast(one.type) for one in self._columns]
-        rows = pa.StructArray.from_arrays(
-            arrays, fields=list(self._columns), mask=tombstones_of(batch)
-        )
+    def values_of(batch: pa.RecordBatch) -> pa.Array:
+        arrays = [batch.column(one.name).cast(one.type) for one in columns]
+        rows = pa.StructArray.from_arrays(arrays, fields=list(columns), mask=tombstones_of(batch))
         values: list[bytes | None] = []
-        for row in to_rows(rows, self._schema):
+        for row in to_rows(rows, schema):
             try:
-                values.append(None if row is None else self._write(row))
+                values.append(None if row is None else write(row))
             except BadRecord as bad:
-                raise self._unwritten(batch, len(values), bad) from None
+                _, partitions, offsets = positions_of(batch)
+                place = f"{partitions[len(values)]} @ {offsets[len(values)]}"
+                raise Terminal(
+                    f"the row of partition {place} in {table} cannot be written as Avro: "
+                    f"{bad.reason}",
+                    "start another run with --format json",
+                ) from None
         return pa.array(values, BYTES)
 
-    def _unwritten(self, batch: pa.RecordBatch, at: int, bad: BadRecord) -> Terminal:
-        place = f"{partitions_of(batch)[at]} @ {offsets_of(batch)[at]}"
-        return Terminal(
-            f"the row of partition {place} in {self._table} cannot be written as Avro: {bad.reason}",
-            "start another run with --format json",
-        )
+    return values_of

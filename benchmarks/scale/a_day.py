@@ -46,9 +46,7 @@ class DayTable:
         for number, file in enumerate(self.files()):
             for partition in range(self.partitions):
                 yield Stretch(
-                    file=file,
-                    row_group=None,
-                    size_bytes=file.size_bytes,
+                    of=file,
                     topic=self.name,
                     partition=partition,
                     cell=file.min_ts_us // cell_us(threshold_us),

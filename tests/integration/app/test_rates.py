@@ -10,7 +10,7 @@ import pytest
 from backfill.apps.replay import AppRun, replay_app
 from backfill.apps.spark_source import StepReader
 from backfill.plan.period import parse_period
-from backfill.run.pace import StepPace, parse_rate
+from backfill.run.pace import Throttle, parse_rate
 from backfill.run.request import ReplayRequest, new_run_id, state_of
 from headrace.config.load import load_app
 from headrace.signals import Drain
@@ -75,7 +75,7 @@ def test_each_row_once_at_any_rate_and_one_table_waits_for_all(
     # One that reads a table waits for all of them, also where a table is read twice.
     state = state_of(workspace, run_id)
     waited: list[tuple[int, int]] = []
-    monkeypatch.setattr(StepPace, "before", lambda _, rows, size: waited.append((rows, size)))
+    monkeypatch.setattr(Throttle, "before", lambda _, rows, size: waited.append((rows, size)))
     tables = (*request.tables, request.tables[0])
     options = {"plan": str(state.plan_file), "rate_limit": text}
     readers = [StepReader({**options, "table": table}) for table in tables]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backfill.run.pace import Adaptive, Drained, Pace, Rate, StepPace, TokenBucket, parse_rate
+from backfill.run.pace import Adaptive, Drained, Pace, Rate, Throttle, TokenBucket, parse_rate
 from headrace.errors import UsageError
 
 
@@ -124,7 +124,7 @@ def test_what_is_none(text: str) -> None:
 
 def test_each_step_waits_for_the_rows_of_the_ones_before_it() -> None:
     clock = Clock()
-    pace = StepPace(Rate(100, "rows"), clock, clock.wait)
+    pace = Throttle(Rate(100, "rows"), clock, clock.wait)
     for _ in range(10):
         pace.before(500, 1)
         clock.now_s += 1
@@ -134,7 +134,7 @@ def test_each_step_waits_for_the_rows_of_the_ones_before_it() -> None:
 
 def test_a_step_may_be_counted_in_bytes() -> None:
     clock = Clock()
-    pace = StepPace(Rate(2**20, "bytes"), clock, clock.wait)
+    pace = Throttle(Rate(2**20, "bytes"), clock, clock.wait)
     for _ in range(10):
         pace.before(1, 2**20)
     assert clock.now_s == pytest.approx(10, rel=0.05)
@@ -142,7 +142,7 @@ def test_a_step_may_be_counted_in_bytes() -> None:
 
 def test_steps_wait_when_a_sink_slows_and_no_longer_when_it_recovers() -> None:
     clock = Clock()
-    pace = StepPace("auto", clock, clock.wait)
+    pace = Throttle("auto", clock, clock.wait)
 
     def waited_s(step_s: float) -> float:
         before = clock.now_s
@@ -161,7 +161,7 @@ def test_steps_wait_when_a_sink_slows_and_no_longer_when_it_recovers() -> None:
 
 def test_a_small_step_says_nothing_of_a_sink() -> None:
     clock = Clock()
-    pace = StepPace("auto", clock, clock.wait)
+    pace = Throttle("auto", clock, clock.wait)
     for rows, step_s in ((500_000, 1.0), (10_000, 1.0), (500_000, 1.0), (500_000, 1.0)):
         pace.before(rows, 1)
         clock.now_s += step_s

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random  # noqa: TC003 - hypothesis reads the annotation
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.plan.cutting import Cell, cut_at_times, fine_grid, row_group_of, slices_of_row_group
+from backfill.plan.cutting import cut_at_times, fine_grid
 from backfill.plan.steps import Limits, Step, bounded, unordered
-from backfill.plan.units import RowGroup, Unit
+from backfill.plan.units import Unit
 
 ROOMY = Limits(max_rows=10**9, max_bytes=10**12)
 POISON = 4_000_000
@@ -29,9 +29,17 @@ class File:
         times = [time for group in self.groups for time in group]
         return Unit(self.source, self.name, min(times), max(times), len(times), 100 * len(times))
 
-    def footer(self) -> list[RowGroup]:
+    def row_groups(self) -> list[Unit]:
         return [
-            RowGroup(index, min(times), max(times), len(times), 100 * len(times))
+            Unit(
+                self.source,
+                self.name,
+                min(times),
+                max(times),
+                len(times),
+                100 * len(times),
+                row_groups=(index, index + 1),
+            )
             for index, times in enumerate(self.groups)
         ]
 
@@ -70,26 +78,18 @@ def cut(files: list[File], threshold: int) -> list[Unit]:
         if whole.width_us <= threshold:
             units.append(whole)
             continue
-        units += [row_group_of(whole, one) for one in file.footer() if one.width_us <= threshold]
-        for group in file.footer():
-            if group.width_us <= threshold:
+        for unit, held in zip(file.row_groups(), file.groups, strict=True):
+            if unit.width_us <= threshold:
+                units.append(unit)
                 continue
-            grid = fine_grid(0, threshold, group.width_us)
-            cells = Counter(
-                (time - grid.origin_us) // grid.cell_us for time in file.groups[group.index]
-            )
-            found = [
-                Cell(number, min(inside), max(inside), len(inside))
-                for number in cells
-                if (
-                    inside := [
-                        t
-                        for t in file.groups[group.index]
-                        if (t - grid.origin_us) // grid.cell_us == number
-                    ]
-                )
+            grid = fine_grid(0, threshold, unit.width_us)
+            cells: dict[int, list[int]] = defaultdict(list)
+            for time in held:
+                cells[(time - grid.origin_us) // grid.cell_us].append(time)
+            units += [
+                grid.slice_of(unit, cell, (min(inside), max(inside)), len(inside), ())
+                for cell, inside in cells.items()
             ]
-            units += slices_of_row_group(whole, group, found, grid)
     return units
 
 

@@ -145,7 +145,7 @@ def slices(unit: Unit, held: Sequence[File], threshold: int) -> Iterator[Unit]:
 def stretches_of(unit: Unit, held: Sequence[File], threshold: int) -> Iterator[Stretch]:
     for offset, time in held[int(unit.path)]:
         cell = time // cell_us(threshold)
-        yield Stretch(unit, None, 100, "t", 0, cell, offset, offset, time, time, 1)
+        yield Stretch(unit, "t", 0, cell, offset, offset, time, time, 1)
 
 
 def delivered(plan: Plan, held: Sequence[File], target: Target, folder: Path) -> str:

@@ -41,6 +41,12 @@ class File:
         times = [record.time for group in self.groups for record in group]
         return Unit(self.source, self.name, min(times), max(times), len(times), 100 * len(times))
 
+    def row_group(self, index: int) -> Unit:
+        times = [record.time for record in self.groups[index]]
+        groups = (index, index + 1)
+        bounds = min(times), max(times)
+        return Unit(self.source, self.name, *bounds, len(times), 100, row_groups=groups)
+
 
 @st.composite
 def layouts(draw: st.DrawFn) -> list[File]:
@@ -89,9 +95,7 @@ def stretches(files: Sequence[File], threshold: int, *, whole: bool) -> list[Str
             times = [record.time for record in inside]
             found.append(
                 Stretch(
-                    file.unit(),
-                    index,
-                    100,
+                    file.unit() if index is None else file.row_group(index),
                     "events",
                     partition,
                     cell,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backfill.plan.cutting import Cell, fine_grid, row_group_of, slices_of_row_group
+from backfill.plan.cutting import fine_grid
 from backfill.plan.steps import Limits, Step, bounded, unordered
 from backfill.plan.strict import Stretch, cell_us, strict
-from backfill.plan.units import NO_EVENTS, EventColumns, RowGroup, Unit
+from backfill.plan.units import NO_EVENTS, EventColumns, Unit
 from backfill.plan.widening import PlannedWatermark, Watermark, widen
 from headrace.application.ahead_of_time import Ahead
 
@@ -105,11 +105,14 @@ def span(rows: Iterable[Row]) -> tuple[int, int]:
     return (min(times), max(times)) if times else NO_EVENTS
 
 
-def file_of(rows: Sequence[Row], events: EventColumns) -> Unit:
+def file_of(rows: Sequence[Row], events: EventColumns, group: int | None = None) -> Unit:
     times = [row.arrived for row in rows]
     low, high = min(times), max(times)
     spans = events.kept((span(rows),), (low, high))
-    return Unit(rows[0].source, rows[0].file, low, high, len(rows), 100 * len(rows), events=spans)
+    size = 100 * len(rows) if group is None else 100
+    groups = None if group is None else (group, group + 1)
+    file = rows[0].source, rows[0].file
+    return Unit(*file, low, high, len(rows), size, row_groups=groups, events=spans)
 
 
 def by_file(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -128,28 +131,19 @@ def cut(case: Case) -> Iterator[Unit]:
             continue
         for number in sorted({row.group for row in rows}):
             held = [row for row in rows if row.group == number]
-            unit = file_of(held, case.events)
-            group = RowGroup(
-                number, unit.min_ts_us, unit.max_ts_us, len(held), 100, events=unit.events
-            )
-            if group.width_us <= case.threshold:
-                yield row_group_of(whole, group)
+            unit = file_of(held, case.events, number)
+            if unit.width_us <= case.threshold:
+                yield unit
                 continue
-            grid = fine_grid(0, case.threshold, group.width_us)
+            grid = fine_grid(0, case.threshold, unit.width_us)
             cells = defaultdict(list)
             for row in held:
                 cells[(row.arrived - grid.origin_us) // grid.cell_us].append(row)
-            found = [
-                Cell(
-                    cell,
-                    min(row.arrived for row in inside),
-                    max(row.arrived for row in inside),
-                    len(inside),
-                    (span(seen(inside, case.ahead)),),
-                )
-                for cell, inside in cells.items()
-            ]
-            yield from slices_of_row_group(whole, group, found, grid)
+            for cell, inside in cells.items():
+                arrived_us = [row.arrived for row in inside]
+                times = min(arrived_us), max(arrived_us)
+                events = (span(seen(inside, case.ahead)),)
+                yield grid.slice_of(unit, cell, times, len(inside), events)
 
 
 def delivered(step: Step, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
@@ -249,12 +243,9 @@ def test_nor_in_strict_order(case: Case) -> None:
         cells = defaultdict(list)
         for row in rows:
             cells[row.group, row.arrived // cell_us(case.threshold)].append(row)
-        whole = file_of(rows, case.events)
         found += [
             Stretch(
-                whole,
-                group,
-                100,
+                file_of([row for row in rows if row.group == group], case.events, group),
                 "t",
                 0,
                 cell,
@@ -270,7 +261,7 @@ def test_nor_in_strict_order(case: Case) -> None:
     steps = list(strict(found, case.threshold, case.limits))
     by_table = defaultdict(list)
     for one in found:
-        by_table[one.file.source].append(one)
+        by_table[one.of.source].append(one)
     check(case, steps, widen(case.watermarks, steps, by_table))
 
 
