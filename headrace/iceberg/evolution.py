@@ -147,9 +147,9 @@ class _Evolver:
                 )
                 return ListType(held.element_id, item, element_required=required)
             case MapType(key_type=StringType()), Map():
-                value = self._type(held.value_type, wanted.value, f"{path}{{}}")
+                value = self._type(held.value_type, wanted.item, f"{path}{{}}")
                 required = self._required(
-                    f"{path}{{}}", held.value_required, nullable=wanted.value_nullable
+                    f"{path}{{}}", held.value_required, nullable=wanted.item_nullable
                 )
                 return MapType(
                     held.key_id, held.key_type, held.value_id, value, value_required=required

@@ -14,8 +14,7 @@ from headrace.records.avro.reader import AvroReader
 from headrace.records.hygiene.masks import masks
 from headrace.records.hygiene.rules import Broken, coerced_paths, first_broken, rules, too_large
 from headrace.records.json.reader import UNREADABLE, JsonReader, explained
-from headrace.records.rows import BadRecord, row_class
-from headrace.records.unreadable_headers import HalfReadMessage
+from headrace.records.rows import BadRecord, HalfReadMessage, row_class
 from headrace.registry.client import shared
 from headrace.times import FIRST_US, LAST_US
 

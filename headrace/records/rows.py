@@ -14,6 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.kafka.message import Message
     from headrace.schema.model import Record
 
 # An instance of a schema's class. Its attributes are made at run time: no checker knows them.
@@ -43,6 +44,20 @@ class BadRecord(Exception):
         super().__init__(reason)
         self.reason = reason
         self.kind = kind
+
+
+class HalfReadMessage:
+    """A message of Kafka's client that is whole but for names of headers, and what is wrong."""
+
+    def __init__(self, message: Message, reason: str) -> None:
+        self.message = message
+        self.reason = reason
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the message has
+        return getattr(self.message, name)
+
+    def __len__(self) -> int:
+        return len(self.message)
 
 
 @lru_cache(maxsize=1024)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.schema.avro import stored_avro, to_avro
 from headrace.schema.avro_words import PRIMITIVES
-from headrace.schema.model import Array, Decimal, Enumeration, Field, Fixed, Map, Primitive, Record
+from headrace.schema.model import Decimal, Enumeration, Field, Fixed, Many, Primitive, Record
 from headrace.schema.rules import SchemaRefused, named_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from headrace.schema.model import Type
+    from headrace.schema.model import Array, Map, Type
 
     Bare: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record
 
@@ -126,16 +126,12 @@ class _Recall:
             return self.record(
                 found, said if isinstance(said, Record) else replace(found, fields=())
             )
-        if isinstance(found, Array):
-            if not isinstance(said, Array):
+        if isinstance(found, Many):
+            if not isinstance(said, type(found)):
                 return replace(found, item=self._type(found.item, None))
             item = self._type(found.item, said.item)
-            return Array(item, found.item_nullable, found.item_nullable and said.item_null_last)
-        if isinstance(found, Map):
-            if not isinstance(said, Map):
-                return replace(found, value=self._type(found.value, None))
-            value = self._type(found.value, said.value)
-            return Map(value, found.value_nullable, found.value_nullable and said.value_null_last)
+            null_last = found.item_nullable and said.item_null_last
+            return replace(found, item=item, item_null_last=null_last)
         return found if said is None or self._carried(said) != found else said
 
 
@@ -154,10 +150,8 @@ class _Names:
         return replace(record, fields=fields)
 
     def _type(self, node: Type) -> Type:
-        if isinstance(node, Array):
+        if isinstance(node, Many):
             return replace(node, item=self._type(node.item))
-        if isinstance(node, Map):
-            return replace(node, value=self._type(node.value))
         inner = self._fields_of(node) if isinstance(node, Record) else node
         names = named_type(inner)
         if names is None:

@@ -146,9 +146,7 @@ class Parser:
         if content not in obj:
             return self._problem(at, f"{kind} without `{content}`")
         slot = self._slot(obj[content], path, namespace)
-        if kind == "array":
-            return Array(slot.type, slot.nullable, slot.null_last)
-        return Map(slot.type, slot.nullable, slot.null_last)
+        return (Array if kind == "array" else Map)(slot.type, slot.nullable, slot.null_last)
 
     def _record(self, obj: Mapping[str, object], at: str, namespace: str) -> Record:
         names = self._names("record", obj, at, namespace)

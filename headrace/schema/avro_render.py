@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from headrace.schema.avro_words import LOGICAL
-from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
+from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Many, Primitive, Record
 from headrace.schema.rules import SchemaRefused
 
 if TYPE_CHECKING:
@@ -29,12 +29,11 @@ class Renderer:
             if underlying is None:
                 return node.value
             return {"type": underlying.value, "logicalType": node.value}
-        if isinstance(node, Array):
+        if isinstance(node, Many):
             items = self._slot(node.item, node.item_nullable, node.item_null_last, namespace)
-            return {"type": "array", "items": items}
-        if isinstance(node, Map):
-            values = self._slot(node.value, node.value_nullable, node.value_null_last, namespace)
-            return {"type": "map", "values": values}
+            if isinstance(node, Array):
+                return {"type": "array", "items": items}
+            return {"type": "map", "values": items}
         return self._named(node, namespace)
 
     def _slot(self, node: Type, nullable: bool, null_last: bool, namespace: str) -> object:

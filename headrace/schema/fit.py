@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
+from headrace.schema.model import Decimal, Enumeration, Fixed, Many, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -34,10 +34,8 @@ def fits(source: Type, target: Type, *, as_json: bool) -> bool:
     if source == target:
         return True
     match source, target:
-        case Array(), Array():
+        case Many(), Many() if type(source) is type(target):
             return fits(source.item, target.item, as_json=as_json)
-        case Map(), Map():
-            return fits(source.value, target.value, as_json=as_json)
         case Record(), Record():
             names = [field.name for field in source.fields]
             return not missing(names, target) and all(

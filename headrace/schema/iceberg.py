@@ -110,14 +110,8 @@ def iceberg_type(node: Type) -> IcebergType:
             element = iceberg_type(bare.item)
             return ListType(_UNNUMBERED, element, element_required=not bare.item_nullable)
         case Map():
-            value = iceberg_type(bare.value)
-            return MapType(
-                _UNNUMBERED,
-                StringType(),
-                _UNNUMBERED,
-                value,
-                value_required=not bare.value_nullable,
-            )
+            value, required = iceberg_type(bare.item), not bare.item_nullable
+            return MapType(_UNNUMBERED, StringType(), _UNNUMBERED, value, value_required=required)
         case Fixed():
             return FixedType(bare.size)
         case Decimal():

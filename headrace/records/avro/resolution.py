@@ -210,13 +210,12 @@ class Resolver:
         return f"{count} > {MOST_EMPTY_ITEMS}"
 
     def _item(self, body: Body, writer: Many, reader: Array | Map, path: str) -> None:
+        slot = _Slot(reader.item, reader.item_nullable)
         if isinstance(reader, Map):
             read_plain(body, "string", "key", f"{path}'s key", size=0)
-            slot = _Slot(reader.value, reader.value_nullable)
             self._slot(body, writer.item, slot, "item", f"{path}{{}}")
             body.line("items[key] = item")
         else:
-            slot = _Slot(reader.item, reader.item_nullable)
             self._slot(body, writer.item, slot, "item", f"{path}[]")
             body.line("items.append(item)")
 

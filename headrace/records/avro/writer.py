@@ -140,13 +140,10 @@ class _Source:
     def _many(self, kind: Array | Map, value: str) -> str:
         self._variables += 1
         one, key = f"item{self._variables}", f"key{self._variables}"
+        inner = self._slot(kind.item, kind.item_nullable, kind.item_null_last, one)
         if isinstance(kind, Map):
-            inner = self._slot(kind.value, kind.value_nullable, kind.value_null_last, one)
-            items = f"[text_bytes({key}) + {inner} for {key}, {one} in {value}.items()]"
-        else:
-            inner = self._slot(kind.item, kind.item_nullable, kind.item_null_last, one)
-            items = f"[{inner} for {one} in {value}]"
-        return f"many_bytes({items})"
+            return f"many_bytes([text_bytes({key}) + {inner} for {key}, {one} in {value}.items()])"
+        return f"many_bytes([{inner} for {one} in {value}])"
 
     def _name(self, value: object) -> str:
         name = f"o{len(self.names)}"

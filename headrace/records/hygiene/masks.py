@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.errors import Terminal
+from headrace.records.parts import each_item
 from headrace.records.rows import attribute
-from headrace.schema.model import Array, Map, Primitive, Record
+from headrace.schema.model import Many, Map, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.records.hygiene.settings import HygieneRules, Mask
+    from headrace.records.parts import Change
     from headrace.records.rows import Row
     from headrace.schema.model import Type
 
 REDACTED: Final = "***"
-
-# A value that is not null, to what is shown of it; what has parts is changed in place.
-Change: TypeAlias = "Callable[[Any], Any]"
 
 
 def masks(hygiene: HygieneRules, schema: Record) -> Callable[[Row], None] | None:
@@ -37,10 +36,8 @@ def masks(hygiene: HygieneRules, schema: Record) -> Callable[[Row], None] | None
 
 def can_be_masked(kind: Type, *, hashed: bool) -> bool:
     """Whether values of a type have a masked form; in a list or map, the items count."""
-    if isinstance(kind, Array):
+    if isinstance(kind, Many):
         return can_be_masked(kind.item, hashed=hashed)
-    if isinstance(kind, Map):
-        return can_be_masked(kind.value, hashed=hashed)
     return kind is Primitive.STRING or (kind is Primitive.BYTES and hashed)
 
 
@@ -52,12 +49,10 @@ def _change(kind: Type, parts: Sequence[str], mask: Mask, name: str) -> Change:
             if field is not None:
                 inner = _change(field.type, parts[1:], mask, name)
                 return _in_record(attribute(kind.fields.index(field)), inner)
-        case Array():
-            return _in_list(_change(kind.item, parts, mask, name))
         case Map() if parts:
-            return _at_key(parts[0], _change(kind.value, parts[1:], mask, name))
-        case Map():
-            return _in_map(_change(kind.value, parts, mask, name))
+            return _at_key(parts[0], _change(kind.item, parts[1:], mask, name))
+        case Many():
+            return each_item(kind, _change(kind.item, parts, mask, name))
         case _ if not parts and can_be_masked(kind, hashed=mask.salt is not None):
             return _leaf(kind, mask)
     raise Terminal(
@@ -74,16 +69,6 @@ def _in_record(name: str, inner: Change) -> Change:
         return row
 
     return change
-
-
-def _in_list(inner: Change) -> Change:
-    return lambda values: [None if value is None else inner(value) for value in values]
-
-
-def _in_map(inner: Change) -> Change:
-    return lambda values: {
-        key: None if value is None else inner(value) for key, value in values.items()
-    }
 
 
 def _at_key(key: str, inner: Change) -> Change:

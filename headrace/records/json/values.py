@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
@@ -11,17 +11,18 @@ from headrace.records.codegen import function
 from headrace.records.defaults import default_of
 from headrace.records.json.conversions import NOT_FINITE
 from headrace.records.json.wire import may_be_absent, may_be_unset, old_names
+from headrace.records.parts import each_item
 from headrace.records.rows import BadRecord, FieldValue, Row, attribute
 from headrace.records.times import date_of, instant_of, plain_instant, time_of_day_of, wall_clock_of
 from headrace.schema.defaults import LIMITS
-from headrace.schema.model import Array, Fixed, Map, Primitive, Record
+from headrace.schema.model import Fixed, Many, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from headrace.records.parts import Change
     from headrace.schema.model import Field, Type
 
-Convert: TypeAlias = "Callable[[FieldValue], FieldValue]"
 _INSTANTS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS)
 
 
@@ -54,18 +55,15 @@ def fixes(record: Record) -> tuple[list[str], dict[str, object]]:
     return lines, names
 
 
-def _converter(kind: Type) -> Convert | None:
+def _converter(kind: Type) -> Change | None:
     """Return what makes the schema's value of a decoded one; None where it is that already."""
     match kind:
         case Record():
             lines, names = fixes(kind)
             return function("fix_record", ["row"], [*lines, "return row"], names) if lines else None
-        case Array():
+        case Many():
             inner = _converter(kind.item)
-            return None if inner is None else _list_converter(inner)
-        case Map():
-            inner = _converter(kind.value)
-            return None if inner is None else _dict_converter(inner)
+            return inner and each_item(kind, inner)
         case Fixed():
             return _fixed_converter(kind.size)
         case Primitive():
@@ -75,7 +73,7 @@ def _converter(kind: Type) -> Convert | None:
 
 
 def _in_field(
-    attribute_name: str, field: Field, convert: Convert
+    attribute_name: str, field: Field, convert: Change
 ) -> Callable[[Row, FieldValue], None]:
     """Return what converts one field in place; an error begins with the field's name."""
 
@@ -106,17 +104,7 @@ def _settler(record: Record, olds: Mapping[int, Mapping[str, str]]) -> Callable[
     return settle
 
 
-def _list_converter(inner: Convert) -> Convert:
-    return lambda values: [None if one is None else inner(one) for one in values]
-
-
-def _dict_converter(inner: Convert) -> Convert:
-    return lambda values: {
-        name: None if one is None else inner(one) for name, one in values.items()
-    }
-
-
-def _fixed_converter(size: int) -> Convert:
+def _fixed_converter(size: int) -> Change:
     def convert(value: bytes) -> bytes:
         if len(value) != size:
             raise BadRecord(f"{len(value)} bytes instead of {size}")
@@ -141,7 +129,7 @@ def _double(value: FieldValue) -> float:
     raise BadRecord(f"no number: {value[:40]}")
 
 
-def _point(kind: Primitive, of_text: Callable[[str], int], units_us: int = 1) -> Convert:
+def _point(kind: Primitive, of_text: Callable[[str], int], units_us: int = 1) -> Change:
     """Return what reads a point in time from its text, or from its number of units."""
     least, most = LIMITS[kind]
 
@@ -156,7 +144,7 @@ def _point(kind: Primitive, of_text: Callable[[str], int], units_us: int = 1) ->
     return convert
 
 
-def _time_of_day(kind: Primitive, units_us: int) -> Convert:
+def _time_of_day(kind: Primitive, units_us: int) -> Change:
     most = LIMITS[kind][1]
 
     def convert(value: FieldValue) -> int:
@@ -168,7 +156,7 @@ def _time_of_day(kind: Primitive, units_us: int) -> Convert:
     return convert
 
 
-_PRIMITIVE: Final[dict[Primitive, Convert]] = {
+_PRIMITIVE: Final[dict[Primitive, Change]] = {
     Primitive.FLOAT: _float,
     Primitive.DOUBLE: _double,
     Primitive.DATE: _point(Primitive.DATE, date_of),

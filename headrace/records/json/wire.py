@@ -82,8 +82,8 @@ def wire_type(kind: Type, refuses_unknown: bool = False, *, convertible: bool = 
             item = wire_type(kind.item, refuses_unknown)
             return GenericAlias(list, (item | None if kind.item_nullable else item,))
         case Map():
-            value = wire_type(kind.value, refuses_unknown)
-            return GenericAlias(dict, (str, value | None if kind.value_nullable else value))
+            value = wire_type(kind.item, refuses_unknown)
+            return GenericAlias(dict, (str, value | None if kind.item_nullable else value))
         case Enumeration():
             return Literal[kind.symbols]
         case Fixed():

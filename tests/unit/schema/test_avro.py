@@ -68,7 +68,7 @@ def test_a_schema_as_users_write_it() -> None:
             Field("kind", Enumeration("tv.Kind", ("start", "stop")), nullable=False),
             Field("items", Array(held, item_nullable=True), nullable=False),
             Field("first", held, nullable=False),
-            Field("tags", Map(Primitive.STRING, value_nullable=False), nullable=False),
+            Field("tags", Map(Primitive.STRING, item_nullable=False), nullable=False),
             Field("price", Decimal(9, 2), nullable=False),
         ),
         doc="What was played.",
