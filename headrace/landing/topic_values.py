@@ -53,6 +53,6 @@ def values_of(
         subject = source.registry_subject
         if registry is None or subject is None:
             raise Terminal(f"{name} has no schema")
-        found = parse_avro(shared(registry).latest(subject).text, f"subject {subject}")
+        found = parse_avro(shared(registry).latest(subject), f"subject {subject}")
     rules, tombstones = hygiene.as_rules(), hygiene.tombstones
     return Values(uuid.uuid4().hex, source.format, found, rules, registry, tombstones)

@@ -18,9 +18,9 @@ import stamina
 from headrace.errors import Terminal, Transient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from headrace.registry.address import Base, Endpoint
+    from headrace.registry.address import Base
     from headrace.registry.credentials import Credentials
     from headrace.secret import Secret
 
@@ -89,8 +89,8 @@ class NoRegistry(Terminal):
 class RegistryHttp:
     """Asks one registry at the URL that answered last, or at the next URL if that fails."""
 
-    def __init__(self, endpoint: Endpoint, credentials: Credentials) -> None:
-        self._bases = endpoint.bases
+    def __init__(self, bases: Sequence[Base], credentials: Credentials) -> None:
+        self._bases = bases
         self._credentials = credentials
         self._at = 0
 
