@@ -24,6 +24,7 @@ from pyiceberg.types import (
     StructType,
 )
 
+from headrace.schema.fit import partners
 from headrace.schema.iceberg import iceberg_type
 from headrace.schema.model import Array, Map, Primitive, Record
 
@@ -97,9 +98,9 @@ class _Evolver:
         self, held: Sequence[NestedField], wanted: Record, at: str
     ) -> tuple[NestedField, ...]:
         """Return the columns that are there, as they are to be, then those that are new."""
-        partners = _partners(held, wanted)
-        known = {field.name for field in partners.values()}
-        kept = [self._kept(one, partners.get(one.name), at) for one in held]
+        found = partners({one.name for one in held}, wanted)
+        known = {field.name for field in found.values()}
+        kept = [self._kept(one, found.get(one.name), at) for one in held]
         new = [field for field in wanted.fields if field.name not in known]
         return (*kept, *(self._added(field, held, at) for field in new))
 
@@ -174,18 +175,6 @@ class _Evolver:
 
     def _change(self, text: str, needs: Follows) -> None:
         self.changes.append(SchemaChange(text, needs))
-
-
-def _partners(held: Sequence[NestedField], wanted: Record) -> dict[str, Field]:
-    """Return the field of the schema for each column: by name, then by an alias of the field."""
-    names = {one.name for one in held}
-    found = {field.name: field for field in wanted.fields if field.name in names}
-    for field in wanted.fields:
-        if field.name not in names:
-            old = next((one for one in field.aliases if one in names and one not in found), None)
-            if old is not None:
-                found[old] = field
-    return found
 
 
 def _is_wider(one: IcebergType, other: IcebergType) -> bool:

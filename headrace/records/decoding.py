@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from headrace.records.hygiene.settings import HygieneRules
     from headrace.records.rows import Headers
     from headrace.registry.address import RegistryAddress
-    from headrace.registry.client import Registry
     from headrace.schema.model import Record
 
 Format: TypeAlias = Literal["json", "avro", "raw"]
@@ -97,7 +96,9 @@ def decoding(
             lines += ["try:", *(f"    {line}" for line in reader.lines)]
             lines += ["except UNREADABLE as problem:", *_rejected("broken(problem)")]
         case "avro":
-            names["read"] = AvroReader(schema, _client(registry))
+            if registry is None:
+                raise Terminal("records in Avro cannot be read without a registry of their schemas")
+            names["read"] = AvroReader(schema, shared(registry))
             lines += ["try: row = read(value, m.headers())", "except BadRecord as problem:"]
             lines += _rejected("broken(problem)")
     lines.append("r = row")
@@ -146,9 +147,3 @@ def region_of(headers: Headers | None, default: str | None) -> str | None:
         if name == REGION_HEADER:
             return default if value is None else value.decode(errors="replace")
     return default
-
-
-def _client(registry: RegistryAddress | None) -> Registry:
-    if registry is None:
-        raise Terminal("records in Avro cannot be read without a registry of their schemas")
-    return shared(registry)

@@ -9,7 +9,7 @@ from headrace.schema.model import Decimal, Enumeration, Fixed, Many, Primitive, 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from headrace.schema.model import Type
+    from headrace.schema.model import Field, Type
 
 _INTEGERS: Final = {Primitive.INT, Primitive.LONG}
 _FLOATS: Final = {Primitive.FLOAT, Primitive.DOUBLE}
@@ -47,6 +47,17 @@ def fits(source: Type, target: Type, *, as_json: bool) -> bool:
             whole = target.precision - target.scale >= source.precision - source.scale
             return whole and target.scale >= source.scale
     return _leaf_fits(source, target) or (as_json and _fits_as_json(source, target))
+
+
+def partners(names: Collection[str], record: Record) -> dict[str, Field]:
+    """Return which field of the record each name means: the field of that name, or of that alias."""
+    found = {field.name: field for field in record.fields if field.name in names}
+    for field in record.fields:
+        if field.name not in names:
+            old = next((one for one in field.aliases if one in names and one not in found), None)
+            if old is not None:
+                found[old] = field
+    return found
 
 
 def missing(names: Collection[str], target: Record) -> list[str]:

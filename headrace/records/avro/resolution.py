@@ -7,7 +7,7 @@ writer's unit, and times of different kinds are not read as each other.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.records.avro.leaf import Incompatible, names_match, read_leaf, read_plain
 from headrace.records.avro.skipping import Skipper
@@ -24,7 +24,7 @@ from headrace.records.avro.writer_schema import (
 from headrace.records.codegen import Names
 from headrace.records.defaults import default_source
 from headrace.records.rows import row_class
-from headrace.schema.fit import type_word
+from headrace.schema.fit import partners, type_word
 from headrace.schema.model import Array, Enumeration, Map, Record
 from headrace.schema.rules import short_name
 
@@ -34,15 +34,10 @@ if TYPE_CHECKING:
     from headrace.records.avro.writer_schema import Node
     from headrace.schema.model import Field, Type
 
+    # What is read: the type of the stream's value, and whether it may be null.
+    _Slot: TypeAlias = tuple[Type, bool]
 
 _NO_WORD = re.compile(r"\W")
-
-
-class _Slot(NamedTuple):
-    """The type of the stream's value that is read."""
-
-    type: Type
-    nullable: bool
 
 
 class Resolver:
@@ -67,7 +62,7 @@ class Resolver:
             read = self._record(writer, reader, "")
         else:
             body = Body(self._names)
-            self._slot(body, writer, _Slot(reader, nullable=False), "row", short_name(reader.name))
+            self._slot(body, writer, (reader, False), "row", short_name(reader.name))
             body.line("return row, pos")
             read = body.function("read_union")
         return self._counting(read) if self._counts_empty_items else read
@@ -80,14 +75,15 @@ class Resolver:
         return body.function("read_counting")
 
     def _slot(self, body: Body, writer: Node, slot: _Slot, target: str, path: str) -> None:
+        kind, nullable = slot
         if isinstance(writer, Union):
             self._union(body, writer, slot, target, path)
         elif isinstance(writer, Leaf) and writer.kind == "null":
-            if not slot.nullable:
+            if not nullable:
                 raise Incompatible(f"{path} is null")
             body.line(f"{target} = None")
         else:
-            self._value(body, writer, slot.type, target, path)
+            self._value(body, writer, kind, target, path)
 
     def _union(self, body: Body, writer: Union, slot: _Slot, target: str, path: str) -> None:
         branch = read_unsigned(body)
@@ -138,15 +134,15 @@ class Resolver:
             raise Incompatible(f"{called} record {writer.name}, not {reader.name} ({advice})")
         body = Body(self._names)
         prefix = f"{path}." if path else ""
-        wanted = _wanted(writer, reader)
+        wanted = partners([name for name, _ in writer.fields], reader)
         values: dict[str, str] = {}
-        for position, (name, node) in enumerate(writer.fields):
-            field = wanted.get(position)
+        for name, node in writer.fields:
+            field = wanted.get(name)
             if field is None:
                 self._skipper.skip(body, node, f"{prefix}{name}")
                 continue
             values[field.name] = target = body.variable()
-            slot = _Slot(field.type, field.nullable)
+            slot = field.type, field.nullable
             self._slot(body, node, slot, target, f"{prefix}{field.name}")
         for field in reader.fields:
             if field.name not in values:
@@ -210,7 +206,7 @@ class Resolver:
         return f"{count} > {MOST_EMPTY_ITEMS}"
 
     def _item(self, body: Body, writer: Many, reader: Array | Map, path: str) -> None:
-        slot = _Slot(reader.item, reader.item_nullable)
+        slot = reader.item, reader.item_nullable
         if isinstance(reader, Map):
             read_plain(body, "string", "key", f"{path}'s key", size=0)
             self._slot(body, writer.item, slot, "item", f"{path}{{}}")
@@ -223,20 +219,3 @@ class Resolver:
 def _too_many(least: int) -> str:
     """Return when there are more items of so many bytes than there is room for."""
     return f"{'count' if least == 1 else f'count * {least}'} > end - pos"
-
-
-def _wanted(writer: Fields, reader: Record) -> dict[int, Field]:
-    """Return which of the stream's fields each of the writer's is: by name, then by alias."""
-    positions = {name: position for position, (name, _) in enumerate(writer.fields)}
-    own = {field.name for field in reader.fields}
-    found: dict[int, Field] = {}
-    for field in reader.fields:
-        if field.name in positions:
-            found[positions[field.name]] = field
-    for field in reader.fields:
-        if field.name not in positions:
-            olds = (alias for alias in field.aliases if alias in positions and alias not in own)
-            position = next((positions[alias] for alias in olds), None)
-            if position is not None and position not in found:
-                found[position] = field
-    return found

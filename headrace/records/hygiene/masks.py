@@ -81,21 +81,12 @@ def _at_key(key: str, inner: Change) -> Change:
 
 
 def _leaf(kind: Type, mask: Mask) -> Change:
-    if mask.salt is not None:
-        return _bytes_hash(mask.salt) if kind is Primitive.BYTES else _text_hash(mask.salt)
-    if mask.keep_first is not None:
-        return _beginning(mask.keep_first)
+    salt, length = mask.salt, mask.keep_first
+    if salt is not None and kind is Primitive.BYTES:
+        return lambda value: hashlib.sha256(salt + value).digest()
+    if salt is not None:
+        # As Spark's sha2(concat(salt, value), 256), so that a join on it is possible elsewhere.
+        return lambda text: hashlib.sha256(salt + text.encode()).hexdigest()
+    if length is not None:
+        return lambda text: text[:length] + REDACTED if len(text) > length else REDACTED
     return lambda _value: REDACTED
-
-
-def _text_hash(salt: bytes) -> Change:
-    # As Spark's sha2(concat(salt, value), 256), so that a join on the hash is possible elsewhere.
-    return lambda text: hashlib.sha256(salt + text.encode()).hexdigest()
-
-
-def _bytes_hash(salt: bytes) -> Change:
-    return lambda value: hashlib.sha256(salt + value).digest()
-
-
-def _beginning(length: int) -> Change:
-    return lambda text: text[:length] + REDACTED if len(text) > length else REDACTED

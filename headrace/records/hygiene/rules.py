@@ -48,15 +48,9 @@ Check: TypeAlias = "Callable[[Row, int, int], Broken | None]"
 class Rule:
     """One rule as a line of Python: a condition of a record that breaks it, and the answer."""
 
-    kind: BadRecordKind
-    column: str | None
     condition: str
     answer: str
     names: Mapping[str, object]
-
-    def check(self) -> Check:
-        """Return the function that checks this rule alone."""
-        return first_broken([self])
 
 
 def rules(hygiene: HygieneRules, schema: Record) -> tuple[Rule, ...]:
@@ -124,7 +118,7 @@ def _required(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
         broken = Broken("required", name, f"{column.name} is required and missing", action)
         answer = f"required{number}"
         condition = " or ".join(f"{step} is None" for step in _steps(column.attributes))
-        yield Rule("required", name, condition, answer, {answer: broken})
+        yield Rule(condition, answer, {answer: broken})
 
 
 def _ranges(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
@@ -144,7 +138,7 @@ def _ranges(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
         names[answer] = _out_of_range(name, column, hygiene, names.get(f"least{number}"))
         # A NaN is within no bounds: it is asked what is within, not what is beyond.
         condition = f"{there} and not {within}"
-        yield Rule("range", name, condition, f"{answer}(value)", names)
+        yield Rule(condition, f"{answer}(value)", names)
 
 
 def _bound(column: Column, text: str) -> object:
@@ -182,7 +176,7 @@ def _future_skew(hygiene: HygieneRules) -> Iterator[Rule]:
     reason = f"its timestamp is more than {limit_s:g} s ahead of the clock"
     broken = Broken("future_skew", None, reason, hygiene.action("future_skew"))
     names = {"skew_ms": limit_s * 1000, "ahead": broken}
-    yield Rule("future_skew", None, "timestamp_ms - now_ms > skew_ms", "ahead", names)
+    yield Rule("timestamp_ms - now_ms > skew_ms", "ahead", names)
 
 
 def _steps(attributes: Sequence[str]) -> Iterator[str]:
