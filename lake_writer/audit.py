@@ -17,7 +17,7 @@ import structlog
 
 from headrace import contract
 from headrace.errors import Terminal
-from headrace.iceberg.offsets import offsets_of
+from headrace.iceberg.scans import offsets_of
 from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.offset_set import OffsetSet

@@ -18,9 +18,9 @@ import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 
 from headrace.contract import INGESTION_TS, OFFSET, PARTITION
-from headrace.iceberg.bound_values import file_spans
 from headrace.iceberg.catalog import split_name
 from headrace.iceberg.history import refers_to
+from headrace.iceberg.scans import file_spans
 from headrace.iceberg.specs import specs_in_use
 from headrace.iceberg.tables import table_loader
 from headrace.locks import hold

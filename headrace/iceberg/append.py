@@ -40,7 +40,7 @@ from headrace.iceberg.manifests import ManifestDraft
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.manifest import DataFile
     from pyiceberg.table.metadata import TableMetadata
 
 
@@ -96,8 +96,9 @@ def _snapshot(
 ) -> Snapshot:
     metadata = table.metadata
     sequence_number = metadata.next_sequence_number()
-    kept = [] if parent is None else draft.tidied(_live(parent, table))
-    manifests = [*draft.added(commit.files), *kept]
+    held = [] if parent is None else parent.manifests(table.io)
+    live = [one for one in held if one.has_added_files() or one.has_existing_files()]
+    manifests = [*draft.added(commit.files), *draft.tidied(live)]
     location = draft.list_of(manifests, parent, sequence_number)
     return Snapshot(
         snapshot_id=commit.snapshot_id,
@@ -107,14 +108,6 @@ def _snapshot(
         summary=_summary(metadata, parent, commit),
         schema_id=metadata.current_schema_id,
     )
-
-
-def _live(parent: Snapshot, table: Table) -> list[ManifestFile]:
-    return [
-        manifest
-        for manifest in parent.manifests(table.io)
-        if manifest.has_added_files() or manifest.has_existing_files()
-    ]
 
 
 def _summary(metadata: TableMetadata, parent: Snapshot | None, commit: Append) -> Summary:

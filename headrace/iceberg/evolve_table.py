@@ -63,7 +63,10 @@ def follow(load: Callable[[], Table], name: str, record: Record, follows: Follow
         is_said = follows == "none" or table.properties.get(PROPERTY) == said
         if found.schema is table.schema() and is_said:
             return None
-        return _columns_change(table, found, said)
+        updates: list[TableUpdate] = [SetPropertiesUpdate(updates={PROPERTY: said})]
+        if found.schema is not table.schema():
+            updates += schema_updates(table, found.schema)
+        return TableChange((on_schema(table),), updates, [one.text for one in found.changes])
 
     return changed(load, name, missing)
 
@@ -99,13 +102,6 @@ def own_columns(table: Table) -> Record | None:
     if PROPERTY not in table.properties:
         return None
     return own_columns_of(from_iceberg(table.schema(), table.properties))
-
-
-def _columns_change(table: Table, found: Evolution, said: str) -> TableChange:
-    updates: list[TableUpdate] = [SetPropertiesUpdate(updates={PROPERTY: said})]
-    if found.schema is not table.schema():
-        updates += schema_updates(table, found.schema)
-    return TableChange((on_schema(table),), updates, [change.text for change in found.changes])
 
 
 def keep_records(load: Callable[[], Table], name: str, keep: Collection[str]) -> Table:

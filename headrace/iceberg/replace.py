@@ -105,20 +105,15 @@ def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
     removed: dict[str, JavaObject] = {}
     snapshot = table.snapshot(wanted.branch)
     while snapshot.snapshotId() != fork_id:
-        added |= {
-            str(one.location()): one for one in snapshot.addedDataFiles(table.io()).iterator()
-        }
-        removed |= {
-            str(one.location()): one for one in snapshot.removedDataFiles(table.io()).iterator()
-        }
-        if not snapshot.addedDeleteFiles(table.io()).iterator().hasNext():
-            snapshot = table.snapshot(snapshot.parentId())
-            continue
-        raise Terminal(
-            f"{wanted.table} deletes with delete files, and headrace cannot replace a period that "
-            "way",
-            "set its table property write.delete.mode=copy-on-write",
-        )
+        if snapshot.addedDeleteFiles(table.io()).iterator().hasNext():
+            raise Terminal(
+                f"{wanted.table} deletes with delete files, and headrace cannot replace a period "
+                "that way",
+                "set its table property write.delete.mode=copy-on-write",
+            )
+        added |= _by_location(snapshot.addedDataFiles(table.io()))
+        removed |= _by_location(snapshot.removedDataFiles(table.io()))
+        snapshot = table.snapshot(snapshot.parentId())
     change = table.newOverwrite()
     for location in added.keys() - removed.keys():
         change.addFile(added[location])
@@ -130,6 +125,10 @@ def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
     change.validateNoConflictingData()
     change.validateNoConflictingDeletes()
     change.commit()
+
+
+def _by_location(files: JavaObject) -> dict[str, JavaObject]:
+    return {str(one.location()): one for one in files.iterator()}
 
 
 def _period_of(spark: SparkSession, wanted: Replacement) -> JavaObject:

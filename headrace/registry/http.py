@@ -103,8 +103,7 @@ class RegistryHttp:
         return self._ask(path, json.dumps(body).encode())
 
     def _ask(self, path: str, body: bytes | None) -> dict[str, object]:
-        tries = stamina.retry_context(
-            on=TryAgain,
+        retrying = stamina.RetryingCaller(
             attempts=TRIES,
             timeout=ALL_TRIES_LIMIT_S,
             wait_initial=0.1,
@@ -112,12 +111,9 @@ class RegistryHttp:
             wait_jitter=0.1,
         )
         try:
-            for attempt in tries:
-                with attempt:
-                    return self._try_each(path, body)
+            return retrying(TryAgain, self._try_each, path, body)
         except TryAgain as error:
             raise RegistrySilent(str(error)) from None
-        raise RegistrySilent("no attempt was made")
 
     def _try_each(self, path: str, body: bytes | None) -> dict[str, object]:
         reasons: list[str] = []

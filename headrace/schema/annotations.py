@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headrace.schema.model import Array, Map, Type
 
     Bare: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record
+    Carried: TypeAlias = Callable[[Type], Bare]
 
 # The key in the metadata of a Spark column. Its value is the JSON of an Avro record
 # with that one field: it carries the record's name, for which the schema has no field.
@@ -88,51 +89,47 @@ def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
     return replace(origin, fields=tuple(fields))
 
 
-def recall(found: Record, said: Record, carried: Callable[[Type], Bare]) -> Record:
+def recall(found: Record, said: Record, carried: Carried) -> Record:
     """Return `found`, with what `said` adds to it; `carried` is the other system's."""
-    return _Names(_Recall(carried).record(found, said)).settled()
+    return _Names(_recalled(found, said, carried)).settled()
 
 
-class _Recall:
-    def __init__(self, carried: Callable[[Type], Bare]) -> None:
-        self._carried = carried
+def _recalled(found: Record, said: Record, carried: Carried) -> Record:
+    known = {field.name: field for field in said.fields}
+    fields = (_recalled_field(one, known.get(one.name), carried) for one in found.fields)
+    return replace(said, fields=tuple(fields))
 
-    def record(self, found: Record, said: Record) -> Record:
-        fields = {field.name: field for field in said.fields}
-        return replace(
-            said, fields=tuple(self._field(field, fields.get(field.name)) for field in found.fields)
-        )
 
-    def _field(self, found: Field, said: Field | None) -> Field:
-        if said is None:
-            return replace(found, type=self._type(found.type, None))
-        type_ = self._type(found.type, said.type)
-        default = said.default if type_ == said.type else None
-        if not found.nullable and default == "null":
-            default = None
-        return Field(
-            found.name,
-            type_,
-            found.nullable,
-            doc=said.doc if found.doc is None else found.doc,
-            default=default,
-            aliases=said.aliases,
-            # A default belongs to the first type of a union.
-            null_last=found.nullable and (said.null_last if said.nullable else default is not None),
-        )
+def _recalled_field(found: Field, said: Field | None, carried: Carried) -> Field:
+    if said is None:
+        return replace(found, type=_recalled_type(found.type, None, carried))
+    type_ = _recalled_type(found.type, said.type, carried)
+    default = said.default if type_ == said.type else None
+    if not found.nullable and default == "null":
+        default = None
+    return Field(
+        found.name,
+        type_,
+        found.nullable,
+        doc=said.doc if found.doc is None else found.doc,
+        default=default,
+        aliases=said.aliases,
+        # A default belongs to the first type of a union.
+        null_last=found.nullable and (said.null_last if said.nullable else default is not None),
+    )
 
-    def _type(self, found: Type, said: Type | None) -> Type:
-        if isinstance(found, Record):
-            return self.record(
-                found, said if isinstance(said, Record) else replace(found, fields=())
-            )
-        if isinstance(found, Many):
-            if not isinstance(said, type(found)):
-                return replace(found, item=self._type(found.item, None))
-            item = self._type(found.item, said.item)
-            null_last = found.item_nullable and said.item_null_last
-            return replace(found, item=item, item_null_last=null_last)
-        return found if said is None or self._carried(said) != found else said
+
+def _recalled_type(found: Type, said: Type | None, carried: Carried) -> Type:
+    if isinstance(found, Record):
+        own = said if isinstance(said, Record) else replace(found, fields=())
+        return _recalled(found, own, carried)
+    if isinstance(found, Many):
+        if not isinstance(said, type(found)):
+            return replace(found, item=_recalled_type(found.item, None, carried))
+        item = _recalled_type(found.item, said.item, carried)
+        null_last = found.item_nullable and said.item_null_last
+        return replace(found, item=item, item_null_last=null_last)
+    return found if said is None or carried(said) != found else said
 
 
 class _Names:

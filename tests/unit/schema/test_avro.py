@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.schema.avro import SchemaRefused, load_avro, parse_avro, to_avro
+from headrace.schema.avro import load_avro, parse_avro, to_avro
 from headrace.schema.model import (
     Array,
     Decimal,
@@ -18,6 +18,7 @@ from headrace.schema.model import (
     Primitive,
     Record,
 )
+from headrace.schema.rules import SchemaRefused
 
 if TYPE_CHECKING:
     from pathlib import Path
