@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from headrace.iceberg.append import remove_quietly
+from headrace.iceberg.catalog import table_loader
 from headrace.iceberg.table_files import location_of
-from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.leaders import NO_EPOCH, Reached
 from headrace.kafka.settings import topic_stream

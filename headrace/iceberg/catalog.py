@@ -11,6 +11,8 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInst
 from headrace.errors import TableMissing, Terminal, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
 
@@ -59,16 +61,21 @@ def sqlite_file(properties: dict[str, str]) -> Path | None:
 
 def load_table(workspace: Workspace, name: str) -> Table:
     """Load `catalog.database.table`, or say which tables there are."""
-    return load_from(open_catalog(workspace.catalog(split_name(name)[0])), name)
+    return table_loader(workspace, name)()
 
 
-def load_from(catalog: PyIcebergCatalog, name: str) -> Table:
-    """Load `catalog.database.table` over a connection that is open."""
+def table_loader(workspace: Workspace, name: str) -> Callable[[], Table]:
+    """Return what loads `catalog.database.table` again each time, over one connection."""
     catalog_name, database, table = split_name(name)
-    try:
-        return catalog.load_table((*database, table))
-    except NoSuchTableError:
-        raise TableMissing(name, _tables(catalog, catalog_name)) from None
+    catalog = open_catalog(workspace.catalog(catalog_name))
+
+    def load() -> Table:
+        try:
+            return catalog.load_table((*database, table))
+        except NoSuchTableError:
+            raise TableMissing(name, _tables(catalog, catalog_name)) from None
+
+    return load
 
 
 def split_name(name: str) -> tuple[str, tuple[str, ...], str]:

@@ -113,7 +113,7 @@ class _Evolver:
         if wanted.name != held.name:
             self._change(f"rename {path} to {wanted.name}", "add_columns")
         kind = self._type(held.field_type, wanted.type, f"{at}{wanted.name}")
-        required = self._required(f"{at}{wanted.name}", held.required, nullable=wanted.nullable)
+        required = self._required(f"{at}{wanted.name}", held.required, wanted.nullable)
         return held.model_copy(
             update={"name": wanted.name, "field_type": kind, "required": required}
         )
@@ -142,16 +142,12 @@ class _Evolver:
             case StructType(), Record():
                 return StructType(*self.fields(held.fields, wanted, f"{path}."))
             case ListType(), Array():
-                item = self._type(held.element_type, wanted.item, f"{path}[]")
-                required = self._required(
-                    f"{path}[]", held.element_required, nullable=wanted.item_nullable
-                )
+                item = self._type(held.element_type, wanted.item, at := f"{path}[]")
+                required = self._required(at, held.element_required, wanted.item_nullable)
                 return ListType(held.element_id, item, element_required=required)
             case MapType(key_type=StringType()), Map():
-                value = self._type(held.value_type, wanted.item, f"{path}{{}}")
-                required = self._required(
-                    f"{path}{{}}", held.value_required, nullable=wanted.item_nullable
-                )
+                value = self._type(held.value_type, wanted.item, at := f"{path}{{}}")
+                required = self._required(at, held.value_required, wanted.item_nullable)
                 return MapType(
                     held.key_id, held.key_type, held.value_id, value, value_required=required
                 )
@@ -168,7 +164,7 @@ class _Evolver:
         self.problems.append(f"{path} is {held}, but the schema has {kind}")
         return held
 
-    def _required(self, path: str, required: bool, *, nullable: bool) -> bool:
+    def _required(self, path: str, required: bool, nullable: bool) -> bool:
         if required and nullable:
             self._change(f"allow null in {path}", "widen")
         return required and not nullable

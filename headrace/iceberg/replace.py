@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate
 
 from headrace.errors import TableMissing, Terminal
+from headrace.iceberg.catalog import table_loader
 from headrace.iceberg.spark_catalog import quoted, spark_name
 from headrace.iceberg.table_changes import TableChange, changed
-from headrace.iceberg.tables import table_loader
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -63,11 +63,15 @@ def replace_period(rows: DataFrame, wanted: Replacement) -> None:
     drop = f"ALTER TABLE {table} DROP BRANCH IF EXISTS {branch}"
     # A killed one may have left it.
     spark.sql(drop)
-    fork_id = forked_at.snapshotId()
+    fork_id, column = forked_at.snapshotId(), quoted(wanted.time_column)
+    within = (
+        f"{column} >= timestamp_micros({wanted.start_us})"
+        f" AND {column} < timestamp_micros({wanted.end_us_exclusive})"
+    )
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH {branch} AS OF VERSION {fork_id}")
     try:
         on_branch = f"{table}.{quoted(f'branch_{wanted.branch}')}"
-        spark.sql(f"DELETE FROM {on_branch} WHERE {_within(wanted)}")  # noqa: S608 - names of the config, quoted
+        spark.sql(f"DELETE FROM {on_branch} WHERE {within}")  # noqa: S608 - names of the config, quoted
         rows.writeTo(on_branch).append()
         _publish(spark, wanted, fork_id)
     finally:
@@ -88,14 +92,6 @@ def drop_branch(workspace: Workspace, table: str, name: str) -> None:
 
     with contextlib.suppress(TableMissing):
         changed(table_loader(workspace, table), table, missing)
-
-
-def _within(wanted: Replacement) -> str:
-    column = quoted(wanted.time_column)
-    return (
-        f"{column} >= timestamp_micros({wanted.start_us})"
-        f" AND {column} < timestamp_micros({wanted.end_us_exclusive})"
-    )
 
 
 def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:

@@ -19,8 +19,6 @@ from headrace.registry.client import shared
 from headrace.times import FIRST_US, LAST_US
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headrace.records.hygiene.settings import HygieneRules
     from headrace.records.rows import Headers
     from headrace.registry.address import RegistryAddress
@@ -62,14 +60,21 @@ def decoding(
     Where `needs_time`, a record without a timestamp is a bad one, and the lines leave the
     timestamp of a good one in `at`.
     """
+
+    def broken(problem: Exception) -> Broken:
+        bad = explained(problem)
+        return Broken(bad.kind, None, bad.reason, hygiene.action(bad.kind))
+
     names: dict[str, object] = {
         "BadRecord": BadRecord,
         "HalfReadMessage": HalfReadMessage,
-        "broken": broken_by(hygiene),
+        "broken": broken,
     }
     first = ["if m.__class__ is HalfReadMessage:", *_rejected("broken(BadRecord(m.reason))")]
     if needs_time:
-        names |= {"no_time": _untimely(hygiene, NO_TIME), "beyond": _untimely(hygiene, BEYOND)}
+        action = hygiene.action("decode")
+        names["no_time"] = Broken("decode", None, NO_TIME, action)
+        names["beyond"] = Broken("decode", None, BEYOND, action)
         first += [
             "at = m.timestamp()[1]",
             f"if not {FIRST_MS} <= at < {END_MS} or at == {NO_TIME_MS}:",
@@ -125,20 +130,6 @@ def _rejected(broken: str) -> list[str]:
         "    if rejected.action == 'fail': break",
         "    continue",
     ]
-
-
-def _untimely(hygiene: HygieneRules, why: str) -> Broken:
-    return Broken("decode", None, why, hygiene.action("decode"))
-
-
-def broken_by(hygiene: HygieneRules) -> Callable[[Exception], Broken]:
-    """Return what names the reason and the action for a record that could not be read."""
-
-    def broken(problem: Exception) -> Broken:
-        bad = explained(problem)
-        return Broken(bad.kind, None, bad.reason, hygiene.action(bad.kind))
-
-    return broken
 
 
 def region_of(headers: Headers | None, default: str | None) -> str | None:

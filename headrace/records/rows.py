@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from headrace.records.codegen import Names, function
+from headrace.schema.defaults import HeldRecord, held_default
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from headrace.kafka.message import Message
-    from headrace.schema.model import Record
+    from headrace.schema.model import Field, Record
 
 # An instance of a schema's class. Its attributes are made at run time: no checker knows them.
 Row: TypeAlias = Any
@@ -71,3 +74,28 @@ def row_class(record: Record) -> type[msgspec.Struct]:
 def attribute(number: int) -> str:
     """Return what a class calls its field of that number."""
     return f"f{number}"
+
+
+def default_of(field: Field) -> Callable[[], FieldValue]:
+    """Return what makes the field's default, null where it has none."""
+    names = Names()
+    source = default_source(field, names)
+    return function("default", [], [f"return {source}"], names.objects)
+
+
+def default_source(field: Field, names: Names) -> str:
+    """Return an expression for the field's default, made for each record: none share a list."""
+    return _fresh(held_default(field), names)
+
+
+def _fresh(value: object, names: Names) -> str:
+    match value:
+        case list():
+            return f"[{', '.join(_fresh(one, names) for one in value)}]"
+        case dict():
+            pairs = (f"{names.name(key)}: {_fresh(one, names)}" for key, one in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        case HeldRecord():
+            made = names.name(row_class(value.record))
+            return f"{made}({', '.join(_fresh(one, names) for one in value.values)})"
+    return names.name(value)

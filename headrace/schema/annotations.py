@@ -91,7 +91,7 @@ def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
 
 def recall(found: Record, said: Record, carried: Carried) -> Record:
     """Return `found`, with what `said` adds to it; `carried` is the other system's."""
-    return _Names(_recalled(found, said, carried)).settled()
+    return _apart(_recalled(found, said, carried))
 
 
 def _recalled(found: Record, said: Record, carried: Carried) -> Record:
@@ -132,36 +132,27 @@ def _recalled_type(found: Type, said: Type | None, carried: Carried) -> Type:
     return found if said is None or carried(said) != found else said
 
 
-class _Names:
-    """Renames types: a name of two types stays with the first, and the others get numbers."""
+def _apart(top: Record) -> Record:
+    """Rename types: a name of two types stays with the first, and the others get numbers."""
+    taken: dict[str, Type] = {top.name: top}
 
-    def __init__(self, top: Record) -> None:
-        self._top = top
-        self._taken: dict[str, Type] = {top.name: top}
-
-    def settled(self) -> Record:
-        return self._fields_of(self._top)
-
-    def _fields_of(self, record: Record) -> Record:
-        fields = tuple(replace(field, type=self._type(field.type)) for field in record.fields)
+    def fields_of(record: Record) -> Record:
+        fields = tuple(replace(field, type=settled(field.type)) for field in record.fields)
         return replace(record, fields=fields)
 
-    def _type(self, node: Type) -> Type:
+    def settled(node: Type) -> Type:
         if isinstance(node, Many):
-            return replace(node, item=self._type(node.item))
-        inner = self._fields_of(node) if isinstance(node, Record) else node
+            return replace(node, item=settled(node.item))
+        inner = fields_of(node) if isinstance(node, Record) else node
         names = named_type(inner)
         if names is None:
             return inner
         name, _ = names
         candidates = itertools.chain([name], (f"{name}_{n}" for n in itertools.count(2)))
-        renamed = (_renamed(inner, candidate) for candidate in candidates)
-        free = (node for node in renamed if self._claim(node))
-        return next(free)
+        renamed = ((candidate, _renamed(inner, candidate)) for candidate in candidates)
+        return next(node for own, node in renamed if taken.setdefault(own, node) == node)
 
-    def _claim(self, node: Type) -> bool:
-        names = named_type(node)
-        return names is None or self._taken.setdefault(names[0], node) == node
+    return fields_of(top)
 
 
 def _renamed(node: Type, name: str) -> Type:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.records.avro.leaf import Incompatible, names_match, read_leaf, read_plain
 from headrace.records.avro.skipping import Skipper
-from headrace.records.avro.source import GIVEN, MOST_EMPTY_ITEMS, Body, read_unsigned
+from headrace.records.avro.source import GIVEN, MOST_EMPTY_ITEMS, Body, each_branch, read_unsigned
 from headrace.records.avro.writer_schema import (
     Fields,
     Leaf,
@@ -22,8 +22,7 @@ from headrace.records.avro.writer_schema import (
     smallest,
 )
 from headrace.records.codegen import Names
-from headrace.records.defaults import default_source
-from headrace.records.rows import row_class
+from headrace.records.rows import default_source, row_class
 from headrace.schema.fit import partners, type_word
 from headrace.schema.model import Array, Enumeration, Map, Record
 from headrace.schema.rules import short_name
@@ -86,22 +85,18 @@ class Resolver:
             self._value(body, writer, kind, target, path)
 
     def _union(self, body: Body, writer: Union, slot: _Slot, target: str, path: str) -> None:
-        branch = read_unsigned(body)
         found: list[str] = []
-        for number, one in enumerate(writer.branches):
-            with body.block(f"{'elif' if number else 'if'} {branch} == {2 * number}:"):
-                before = len(body.lines)
-                try:
-                    self._slot(body, one, slot, target, path)
-                except Incompatible as reason:
-                    # Only records that have this very type are none of the stream's.
-                    found.append(str(reason))
-                    del body.lines[before:]
-                    body.refuse(str(reason))
+        for one in each_branch(body, writer, path):
+            before = len(body.lines)
+            try:
+                self._slot(body, one, slot, target, path)
+            except Incompatible as reason:
+                # Only records that have this very type are none of the stream's.
+                found.append(str(reason))
+                del body.lines[before:]
+                body.refuse(str(reason))
         if len(found) == len(writer.branches):
             raise Incompatible(found[0])
-        with body.block("else:"):
-            body.refuse(f"{path} has a type that is not in its union")
 
     def _value(self, body: Body, writer: Node, reader: Type, target: str, path: str) -> None:
         match writer, reader:

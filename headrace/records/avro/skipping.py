@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.records.avro.source import (
     Body,
+    each_branch,
     pass_over,
     pass_over_counted,
     read_long,
@@ -33,12 +34,17 @@ class Skipper:
     def skip(self, body: Body, node: Node, path: str) -> None:
         """Add the lines that skip a value."""
         match node:
-            case Leaf():
-                _skip_leaf(body, node, path)
-            case Symbols():
+            case Symbols() | Leaf(kind="int" | "long"):
                 read_unsigned(body)
+            case Leaf(kind="string" | "bytes"):
+                pass_over_counted(body, path)
+            case Leaf():
+                if size := node.size or _WIDTHS.get(node.kind, 0):
+                    pass_over(body, str(size), path)
             case Union():
-                self._union(body, node, path)
+                for one in each_branch(body, node, path):
+                    body.line("pass")
+                    self.skip(body, one, path)
             case Fields() | Many():
                 if smallest(node):
                     body.line(f"pos = {self._function(node, path)}[0](buf, pos, end)")
@@ -58,15 +64,6 @@ class Skipper:
         held.append(body.function("skip"))
         return name
 
-    def _union(self, body: Body, node: Union, path: str) -> None:
-        branch = read_unsigned(body)
-        for number, one in enumerate(node.branches):
-            with body.block(f"{'elif' if number else 'if'} {branch} == {2 * number}:"):
-                body.line("pass")
-                self.skip(body, one, path)
-        with body.block("else:"):
-            body.refuse(f"{path} has a type that is not in its union")
-
     def _many(self, body: Body, node: Many, path: str) -> None:
         with body.block("while True:"):
             count = body.variable()
@@ -84,12 +81,3 @@ class Skipper:
                     if node.keyed:
                         pass_over_counted(body, path)
                     self.skip(body, node.item, path)
-
-
-def _skip_leaf(body: Body, node: Leaf, path: str) -> None:
-    if node.kind in {"int", "long"}:
-        read_unsigned(body)
-    elif node.kind in {"string", "bytes"}:
-        pass_over_counted(body, path)
-    elif size := node.size or _WIDTHS.get(node.kind, 0):
-        pass_over(body, str(size), path)

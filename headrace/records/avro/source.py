@@ -18,6 +18,7 @@ from headrace.records.rows import BadRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from headrace.records.avro.writer_schema import Node, Union
     from headrace.records.codegen import Names
 
 ARGUMENTS: Final = ("buf", "pos", "end")
@@ -108,6 +109,16 @@ def read_unsigned(body: Body) -> str:
     with body.block(f"if {number} > 127:"):
         body.line(f"{number}, pos = varint(buf, pos, {number})")
     return number
+
+
+def each_branch(body: Body, union: Union, path: str) -> Iterator[Node]:
+    """Read which branch of a union follows; the lines added for each stand in a block of its own."""
+    branch = read_unsigned(body)
+    for number, one in enumerate(union.branches):
+        with body.block(f"{'elif' if number else 'if'} {branch} == {2 * number}:"):
+            yield one
+    with body.block("else:"):
+        body.refuse(f"{path} has a type that is not in its union")
 
 
 def read_long(body: Body, target: str) -> None:

@@ -66,12 +66,7 @@ def form_of(kind: Type, *, convertible: bool) -> type[Form] | None:
     read = _decimal(kind) if isinstance(kind, Decimal) else None
     if convertible and isinstance(kind, Primitive):
         read = _conversion(kind)
-    return None if read is None else _form(read)
-
-
-def _form(read: Read) -> type[Form]:
-    form: type[Form] = type("Form", (Form,), {"read": staticmethod(read)})
-    return form
+    return None if read is None else type("Form", (Form,), {"read": staticmethod(read)})
 
 
 def _decimal(kind: Decimal) -> Read:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from msgspec import UNSET
 
 from headrace.floats import single
 from headrace.records.codegen import function
-from headrace.records.defaults import default_of
 from headrace.records.json.conversions import NOT_FINITE
 from headrace.records.json.wire import may_be_absent, may_be_unset, old_names
 from headrace.records.parts import each_item
-from headrace.records.rows import BadRecord, FieldValue, Row, attribute
+from headrace.records.rows import BadRecord, FieldValue, Row, attribute, default_of
 from headrace.records.times import date_of, instant_of, plain_instant, time_of_day_of, wall_clock_of
 from headrace.schema.defaults import LIMITS
 from headrace.schema.model import Fixed, Many, Primitive, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from headrace.records.parts import Change
     from headrace.schema.model import Field, Type
@@ -31,10 +31,13 @@ def fixes(record: Record) -> tuple[list[str], dict[str, object]]:
     lines: list[str] = []
     names: dict[str, object] = {"plain": plain_instant, "UNSET": UNSET}
     olds = old_names(record)
-    settle = _settler(record, olds)
-    if settle is not None:
-        names["settle"] = settle
-        lines.append("settle(row)")
+    for number, own in olds.items():
+        name, field = attribute(number), record.fields[number]
+        # What came under an old name: the first one that is there.
+        lines += [f"if row.{name} is UNSET: row.{name} = row.{old}" for old in own]
+        if not may_be_absent(field):
+            names[f"absent{number}"] = partial(_absent, field.name)
+            lines.append(f"if row.{name} is UNSET: absent{number}()")
     for number, field in enumerate(record.fields):
         name = attribute(number)
         cases: list[str] = []
@@ -86,22 +89,8 @@ def _in_field(
     return fix
 
 
-def _settler(record: Record, olds: Mapping[int, Mapping[str, str]]) -> Callable[[Row], None] | None:
-    """Return what moves values that came under a field's old name; None where no field has one."""
-    if not olds:
-        return None
-    moves = [(attribute(number), tuple(own), record.fields[number]) for number, own in olds.items()]
-
-    def settle(row: Row) -> None:
-        for name, own, field in moves:
-            if getattr(row, name) is not UNSET:
-                continue
-            found = next((value for old in own if (value := getattr(row, old)) is not UNSET), UNSET)
-            if found is UNSET and not may_be_absent(field):
-                raise BadRecord(f"{field.name} is missing")
-            setattr(row, name, found)
-
-    return settle
+def _absent(name: str) -> NoReturn:
+    raise BadRecord(f"{name} is missing")
 
 
 def _fixed_converter(size: int) -> Change:
