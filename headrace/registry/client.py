@@ -86,7 +86,7 @@ class Registry:
         def ask() -> dict[str, object]:
             path = f"/subjects/{quote(subject, safe='')}/versions"
             try:
-                return {"id": _id_in(self._http.post(path, {"schema": text}))}
+                return {"id": _id_in(self._http.ask(path, {"schema": text}))}
             except RegistryRefuses as no:
                 raise _not_registered(subject, no) from None
 
@@ -144,7 +144,7 @@ class Registry:
 
     def _ask(self, path: str, what: str) -> dict[str, object]:
         try:
-            return self._http.get(path)
+            return self._http.ask(path)
         except RegistryRefuses as no:
             if no.status == HTTPStatus.NOT_FOUND:
                 raise UnknownSchema(what) from None

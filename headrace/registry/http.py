@@ -94,15 +94,9 @@ class RegistryHttp:
         self._credentials = credentials
         self._at = 0
 
-    def get(self, path: str) -> dict[str, object]:
-        """Return what lies at that path."""
-        return self._ask(path, None)
-
-    def post(self, path: str, body: dict[str, object]) -> dict[str, object]:
-        """Return the answer to that body."""
-        return self._ask(path, json.dumps(body).encode())
-
-    def _ask(self, path: str, body: bytes | None) -> dict[str, object]:
+    def ask(self, path: str, sent: Mapping[str, object] | None = None) -> dict[str, object]:
+        """Return what lies at that path, or the answer to what is sent there."""
+        body = None if sent is None else json.dumps(sent).encode()
         retrying = stamina.RetryingCaller(
             attempts=TRIES,
             timeout=ALL_TRIES_LIMIT_S,
@@ -114,6 +108,8 @@ class RegistryHttp:
             return retrying(TryAgain, self._try_each, path, body)
         except TryAgain as error:
             raise RegistrySilent(str(error)) from None
+        except Refused as no:
+            raise _refusal(no) from None
 
     def _try_each(self, path: str, body: bytes | None) -> dict[str, object]:
         reasons: list[str] = []
@@ -131,11 +127,8 @@ class RegistryHttp:
         except Refused as no:
             # A token may have been called back before its end.
             if no.status != HTTPStatus.UNAUTHORIZED or not self._credentials.renew():
-                raise _refusal(no) from None
-        try:
-            return self._answer(base, path, body)
-        except Refused as no:
-            raise _refusal(no) from None
+                raise
+        return self._answer(base, path, body)
 
     def _answer(self, base: Base, path: str, body: bytes | None) -> dict[str, object]:
         headers = {"Accept": f"{_JSON}, application/json", "Content-Type": _JSON}

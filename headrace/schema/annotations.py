@@ -73,15 +73,20 @@ def annotation(record: Record, field: Field) -> str:
     return json.dumps(to_avro(replace(record, fields=(field,))))
 
 
-def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
-    """Return what the annotations of columns say together; none, or a damaged one, says nothing.
+def said_in(text: str | None, where: str) -> Record | None:
+    """Return the schema that an annotation holds; none, or a damaged one, says nothing."""
+    try:
+        return None if text is None else stored_avro(text, where)
+    except SchemaRefused:
+        return None
 
-    The record has the annotations' name if they agree on it.
-    """
+
+def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
+    """Return what the annotations of columns say together, under their name if they agree on it."""
     fields: list[Field] = []
     origins: set[Record] = set()
     for column, text in columns:
-        said = None if text is None else _parsed(text)
+        said = said_in(text, ANNOTATION)
         if said is not None and len(said.fields) == 1:
             fields.append(replace(said.fields[0], name=column))
             origins.add(replace(said, fields=()))
@@ -159,10 +164,3 @@ def _renamed(node: Type, name: str) -> Type:
     if isinstance(node, Decimal) and node.fixed:
         return replace(node, fixed=replace(node.fixed, name=name))
     return replace(node, name=name) if isinstance(node, Record | Enumeration | Fixed) else node
-
-
-def _parsed(text: str) -> Record | None:
-    try:
-        return stored_avro(text, ANNOTATION)
-    except SchemaRefused:
-        return None
