@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate
 
 from headrace.errors import TableMissing, Terminal
-from headrace.iceberg.catalog import table_loader
-from headrace.iceberg.spark_catalog import quoted, spark_name
+from headrace.iceberg.catalog import quoted, spark_name, table_loader
 from headrace.iceberg.table_changes import TableChange, changed
 from headrace.times import format_time_us
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from headrace.records.parts import Change
     from headrace.schema.model import Field, Type
 
+_BEYOND: Final = "beyond the years 0001 to 9999"
+_NO_TIME_OF_DAY: Final = "no time of day"
 _INSTANTS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS)
 
 
@@ -118,7 +120,9 @@ def _double(value: FieldValue) -> float:
     raise BadRecord(f"no number: {value[:40]}")
 
 
-def _point(kind: Primitive, of_text: Callable[[str], int], units_us: int = 1) -> Change:
+def _point(
+    kind: Primitive, of_text: Callable[[str], int], units_us: int = 1, problem: str = _BEYOND
+) -> Change:
     """Return what reads a point in time from its text, or from its number of units."""
     least, most = LIMITS[kind]
 
@@ -127,30 +131,22 @@ def _point(kind: Primitive, of_text: Callable[[str], int], units_us: int = 1) ->
             return of_text(value)
         held: int = value * units_us
         if not least <= held <= most:
-            raise BadRecord(f"beyond the years 0001 to 9999: {value}")
+            raise BadRecord(f"{problem}: {value}")
         return held
 
     return convert
 
 
-def _time_of_day(kind: Primitive, units_us: int) -> Change:
-    most = LIMITS[kind][1]
-
-    def convert(value: FieldValue) -> int:
-        units = time_of_day_of(value) // units_us if value.__class__ is str else int(value)
-        if not 0 <= units <= most:
-            raise BadRecord(f"no time of day: {value}")
-        return units
-
-    return convert
+def _millis_of_day(text: str) -> int:
+    return time_of_day_of(text) // 1000
 
 
 _PRIMITIVE: Final[dict[Primitive, Change]] = {
     Primitive.FLOAT: _float,
     Primitive.DOUBLE: _double,
     Primitive.DATE: _point(Primitive.DATE, date_of),
-    Primitive.TIME_MILLIS: _time_of_day(Primitive.TIME_MILLIS, 1_000),
-    Primitive.TIME_MICROS: _time_of_day(Primitive.TIME_MICROS, 1),
+    Primitive.TIME_MILLIS: _point(Primitive.TIME_MILLIS, _millis_of_day, problem=_NO_TIME_OF_DAY),
+    Primitive.TIME_MICROS: _point(Primitive.TIME_MICROS, time_of_day_of, problem=_NO_TIME_OF_DAY),
     Primitive.TIMESTAMP_MILLIS: _point(Primitive.TIMESTAMP_MILLIS, instant_of, 1_000),
     Primitive.TIMESTAMP_MICROS: _point(Primitive.TIMESTAMP_MICROS, instant_of),
     Primitive.LOCAL_TIMESTAMP_MILLIS: _point(
