@@ -232,7 +232,7 @@ class LakeWriter:
         problems = [one.problem for one in written if one.problem is not None]
         if problems:
             # Certainly nobody's: no commit has heard of them.
-            remove_quietly(table, [file.file_path for one in written for file in one.files])
+            remove_quietly(table.io, [file.file_path for one in written for file in one.files])
             raise problems[0]
         return written
 

@@ -9,7 +9,7 @@ beside 250 snapshots, a dozen times a commit), and writes every file by the tabl
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import CommitFailedException
@@ -38,8 +38,9 @@ from pyiceberg.table.update import (
 from headrace.iceberg.manifests import ManifestDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from pyiceberg.io import FileIO
     from pyiceberg.manifest import DataFile
     from pyiceberg.table.metadata import TableMetadata
 
@@ -52,7 +53,7 @@ class Append:
     files: Sequence[DataFile]
     summary: Mapping[str, str]
     properties: Mapping[str, str]
-    expired: Sequence[Snapshot] = field(default=())
+    expired: Sequence[Snapshot] = ()
 
 
 class HeadMoved(Exception):
@@ -84,11 +85,11 @@ def change_property(table: Table, name: str, value: str | None) -> None:
     commit_if((on_head(table),), table, [_property(name, value)])
 
 
-def remove_quietly(table: Table, locations: Sequence[str]) -> None:
+def remove_quietly(io: FileIO, locations: Iterable[str]) -> None:
     """Remove files that nothing refers to. One that stays is an orphan, and found as one."""
     for location in locations:
         with contextlib.suppress(Exception):
-            table.io.delete(location)
+            io.delete(location)
 
 
 def _snapshot(
@@ -184,7 +185,7 @@ def _remove_old_metadata(before: Table, after: Table) -> None:
         return
     kept = {entry.metadata_file for entry in after.metadata.metadata_log}
     old = [entry.metadata_file for entry in before.metadata.metadata_log]
-    remove_quietly(after, [location for location in old if location not in kept])
+    remove_quietly(after.io, [location for location in old if location not in kept])
 
 
 def roll_back(table: Table, snapshot_id: int | None, name: str, value: str | None) -> None:

@@ -15,6 +15,7 @@ from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate
 
 from headrace.errors import TableMissing, Terminal
 from headrace.iceberg.catalog import quoted, spark_name, table_loader
+from headrace.iceberg.spark_files import java_classes, loaded
 from headrace.iceberg.table_changes import TableChange, changed
 from headrace.times import format_time_us
 
@@ -54,7 +55,7 @@ def replace_period(rows: DataFrame, wanted: Replacement) -> None:
     """Replace the rows of the period by these, in one commit to main."""
     spark, table = rows.sparkSession, spark_name(wanted.table)
     spark.catalog.refreshTable(table)
-    forked_at = _loaded(spark, table).currentSnapshot()
+    forked_at = loaded(spark, table).currentSnapshot()
     if forked_at is None:
         rows.writeTo(table).append()
         return
@@ -95,7 +96,7 @@ def drop_branch(workspace: Workspace, table: str, name: str) -> None:
 
 def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
     """Commit to main what the branch has changed since it was forked."""
-    table = _loaded(spark, spark_name(wanted.table))
+    table = loaded(spark, spark_name(wanted.table))
     added: dict[str, JavaObject] = {}
     removed: dict[str, JavaObject] = {}
     snapshot = table.snapshot(wanted.branch)
@@ -127,7 +128,7 @@ def _by_location(files: JavaObject) -> dict[str, JavaObject]:
 
 
 def _period_of(spark: SparkSession, wanted: Replacement) -> JavaObject:
-    expressions = spark._jvm.org.apache.iceberg.expressions.Expressions  # type: ignore[union-attr]  # noqa: SLF001 - Spark has no Python names for its Iceberg classes
+    expressions = java_classes(spark).expressions.Expressions
     start, end = (
         format_time_us(time_us).replace("Z", "+00:00")
         for time_us in (wanted.start_us, wanted.end_us_exclusive)
@@ -137,8 +138,3 @@ def _period_of(spark: SparkSession, wanted: Replacement) -> JavaObject:
         expressions.greaterThanOrEqual(wanted.time_column, start),
         expressions.lessThan(wanted.time_column, end),
     )
-
-
-def _loaded(spark: SparkSession, table: str) -> JavaObject:
-    jvm = spark._jvm  # noqa: SLF001 - as above
-    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)  # type: ignore[union-attr]  # noqa: SLF001 - as above

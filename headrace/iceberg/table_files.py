@@ -24,6 +24,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table.locations import load_location_provider
 
 from headrace.contract import INGESTION_TS, OFFSET, TABLE_PROPERTIES
+from headrace.iceberg.append import remove_quietly
 from headrace.iceberg.partitions import Partitioner
 from headrace.records.arrow import column_at
 
@@ -107,12 +108,8 @@ class TableFiles:
         for file in self._open.values():
             with contextlib.suppress(Exception):
                 file.close()
-        for location in (
-            *(f.location for f in self._open.values()),
-            *(f.file_path for f in self._done),
-        ):
-            with contextlib.suppress(Exception):
-                self._location.io.delete(location)
+        remove_quietly(self._location.io, [file.location for file in self._open.values()])
+        remove_quietly(self._location.io, [file.file_path for file in self._done])
 
     def _write(self, partition: Record, rows: pa.Table, first_us: int) -> None:
         file = self._open.get(partition)

@@ -6,9 +6,9 @@ Given as lines of a loop over messages `m`: what is bad goes to `bad` with the r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from headrace.contract import REGION_HEADER
+from headrace.contract import REGION_HEADER, ValueFormat
 from headrace.errors import Terminal
 from headrace.records.avro.reader import AvroReader
 from headrace.records.hygiene.masks import masks
@@ -19,12 +19,10 @@ from headrace.registry.client import shared
 from headrace.times import FIRST_US, LAST_US
 
 if TYPE_CHECKING:
-    from headrace.records.hygiene.settings import HygieneRules
+    from headrace.records.hygiene.rules import HygieneRules
     from headrace.records.rows import Headers
     from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
-
-Format: TypeAlias = Literal["json", "avro", "raw"]
 
 FIRST_MS: Final = FIRST_US // 1000
 END_MS: Final = (LAST_US + 1) // 1000
@@ -48,7 +46,7 @@ class Decoding:
 
 
 def decoding(
-    form: Format,
+    form: ValueFormat,
     schema: Record,
     hygiene: HygieneRules,
     registry: RegistryAddress | None,

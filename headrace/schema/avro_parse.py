@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.schema.avro_words import (
     COMPLEX,
-    LOGICAL,
     LOGICAL_ON,
     PRIMITIVES,
     REFUSED_LOGICAL,
@@ -117,10 +116,9 @@ class Parser:
         return self._problem(at, f"there is no type {name}{self._suggestion(name)}")
 
     def _suggestion(self, name: str) -> str:
-        logical = next((logical for logical in LOGICAL if logical.value == name), None)
-        if logical:
-            underlying = LOGICAL[logical].value
-            return f' (write {{"type": "{underlying}", "logicalType": "{name}"}})'
+        for underlying, logical in LOGICAL_ON:
+            if logical == name:
+                return f' (write {{"type": "{underlying}", "logicalType": "{name}"}})'
         known = [*PRIMITIVES, *COMPLEX, *self._named]
         close = difflib.get_close_matches(name, known, n=1)
         return f" (did you mean {close[0]}?)" if close else ""

@@ -10,8 +10,14 @@ import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.records.avro.leaf import Incompatible, names_match, read_leaf, read_plain
-from headrace.records.avro.skipping import Skipper
-from headrace.records.avro.source import GIVEN, MOST_EMPTY_ITEMS, Body, each_branch, read_unsigned
+from headrace.records.avro.source import (
+    GIVEN,
+    MOST_EMPTY_ITEMS,
+    Body,
+    Skipper,
+    each_branch,
+    read_unsigned,
+)
 from headrace.records.avro.writer_schema import (
     Fields,
     Leaf,
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.records.avro.writer_schema import Node
-    from headrace.schema.model import Field, Type
+    from headrace.schema.model import Type
 
     # What is read: the type of the stream's value, and whether it may be null.
     _Slot: TypeAlias = tuple[Type, bool]
@@ -64,10 +70,9 @@ class Resolver:
             self._slot(body, writer, (reader, False), "row", short_name(reader.name))
             body.line("return row, pos")
             read = body.function("read_union")
-        return self._counting(read) if self._counts_empty_items else read
-
-    def _counting(self, read: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with the count of empty items set back for each record."""
+        if not self._counts_empty_items:
+            return read
+        # The count of empty items is set back for each record.
         body = Body(self._names)
         body.line(f"{self._names.name(self._empty_items)}[0] = 0")
         body.line(f"return {self._names.name(read)}(buf, pos, end)")
@@ -141,15 +146,13 @@ class Resolver:
             self._slot(body, node, slot, target, f"{prefix}{field.name}")
         for field in reader.fields:
             if field.name not in values:
-                values[field.name] = self._default(field, f"{prefix}{field.name}")
+                if field.default is None:
+                    missing = "is not in it, and has no default in the stream's schema"
+                    raise Incompatible(f"{prefix}{field.name} {missing}")
+                values[field.name] = default_source(field, self._names)
         made = ", ".join(values[field.name] for field in reader.fields)
         body.line(f"return {self._names.name(row_class(reader))}({made}), pos")
         return body.function("read_" + _NO_WORD.sub("_", reader.name))
-
-    def _default(self, field: Field, path: str) -> str:
-        if field.default is None:
-            raise Incompatible(f"{path} is not in it, and has no default in the stream's schema")
-        return default_source(field, self._names)
 
     def _enumeration(
         self, body: Body, writer: Symbols, reader: Enumeration, target: str, path: str
@@ -185,8 +188,9 @@ class Resolver:
             with body.block("else:"):
                 body.line("return items, pos")
             least = smallest(writer.item) + is_map
+            size = "count" if least == 1 else f"count * {least}"
             body.refuse_if(
-                _too_many(least) if least else self._too_many_empty(body),
+                f"{size} > end - pos" if least else self._too_many_empty(body),
                 f"{path} has more items than the value has bytes for",
             )
             with body.block("for _ in range(count):"):
@@ -209,8 +213,3 @@ class Resolver:
         else:
             self._slot(body, writer.item, slot, "item", f"{path}[]")
             body.line("items.append(item)")
-
-
-def _too_many(least: int) -> str:
-    """Return when there are more items of so many bytes than there is room for."""
-    return f"{'count' if least == 1 else f'count * {least}'} > end - pos"

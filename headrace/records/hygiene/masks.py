@@ -13,7 +13,7 @@ from headrace.schema.model import Many, Map, Primitive, Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.records.hygiene.settings import HygieneRules, Mask
+    from headrace.records.hygiene.rules import HygieneRules, Mask
     from headrace.records.parts import Change
     from headrace.records.rows import Row
     from headrace.schema.model import Type

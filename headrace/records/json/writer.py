@@ -53,12 +53,8 @@ class JsonWriter:
         return f"{prefix}encode({prefix}row({', '.join(shown_values)}))", names
 
 
-def _single(value: float) -> float | str:
-    return json_number(shortest(value))
-
-
 _WRITTEN: Final[dict[Primitive, Change]] = {
-    Primitive.FLOAT: _single,
+    Primitive.FLOAT: lambda value: json_number(shortest(value)),
     Primitive.DOUBLE: json_number,
     Primitive.DATE: date_text,
     Primitive.TIMESTAMP_MILLIS: instant_text,

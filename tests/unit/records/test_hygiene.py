@@ -21,7 +21,7 @@ from headrace.records.rows import Row, row_class
 from headrace.schema.model import Array, Decimal, Field, Primitive, Record
 
 if TYPE_CHECKING:
-    from headrace.records.hygiene.settings import HygieneRules
+    from headrace.records.hygiene.rules import HygieneRules
     from headrace.records.rows import BadRecordKind
 
 USER = Record(

@@ -7,7 +7,7 @@ import pytest
 from headrace.config.common.hygiene import Hygiene
 from headrace.errors import Terminal
 from headrace.records.hygiene.masks import masks
-from headrace.records.hygiene.settings import HygieneRules
+from headrace.records.hygiene.rules import HygieneRules
 from headrace.records.rows import Row, row_class
 from headrace.schema.model import Array, Field, Map, Primitive, Record, Type
 
