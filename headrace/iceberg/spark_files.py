@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyspark.sql import DataFrame, SparkSession
 
-# Only read back, and in no table: any id will do.
-NO_SNAPSHOT = 1
-
 
 def write_uncommitted(rows: DataFrame, table: str, options: Mapping[str, str]) -> list[DataFile]:
     """Write rows as files of the table, bounds and partitions included; commit nothing."""
@@ -70,7 +67,8 @@ def _carried_over(iceberg: JavaObject, java_table: JavaObject, files: JavaObject
             content=ManifestContent.DATA,
             sequence_number=0,
             min_sequence_number=0,
-            added_snapshot_id=NO_SNAPSHOT,
+            # Only read back, and in no table: any id will do.
+            added_snapshot_id=1,
         )
         entries = manifest.fetch_manifest_entry(load_file_io({}, path.as_uri()))
         return [entry.data_file for entry in entries]
