@@ -138,8 +138,7 @@ def _is_own(snapshot: Snapshot, own: str) -> bool:
 
 
 def _grew(following: Sequence[Snapshot]) -> bool:
-    summaries = [one.summary for one in following]
-    return [one and one.operation for one in summaries] == [Operation.APPEND]
+    return [one.summary and one.summary.operation for one in following] == [Operation.APPEND]
 
 
 def _is_one_line(table: Table) -> bool:
