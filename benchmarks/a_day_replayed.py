@@ -31,7 +31,7 @@ from benchmarks.machine import machine
 from benchmarks.measure import ROOT, Command, measure
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,7 +31,7 @@ from pyiceberg.typedef import Record as Partition
 
 from headrace import contract
 from headrace.contract import with_metadata
-from headrace.iceberg.data_files import parquet_data_file
+from headrace.iceberg.table_files import parquet_data_file
 from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits
 from headrace.schema.iceberg import to_iceberg

@@ -26,7 +26,7 @@ from headrace.config.workspace.workspace import Cluster
 from headrace.contract import INGESTION_TS
 from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.embedded.process import wait_until
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import KafkaRecord, Sender
 

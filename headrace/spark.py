@@ -16,7 +16,7 @@ import structlog
 
 from headrace import state_files
 from headrace.errors import Terminal, Transient
-from headrace.iceberg.spark_catalog import jar_sets, spark_catalog_settings
+from headrace.iceberg.catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
 from headrace.jars.java import java_and_banner
 from headrace.jvm import class_archive

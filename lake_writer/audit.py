@@ -17,8 +17,8 @@ import structlog
 
 from headrace import contract
 from headrace.errors import Terminal
-from headrace.iceberg.offsets import offsets_of
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
+from headrace.iceberg.scans import offsets_of
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.offset_set import OffsetSet
 from headrace.kafka.ranges import RangeReader

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headrace.iceberg.bound_values import FileSpan
+    from headrace.iceberg.scans import FileSpan
 
 HOUR_US: Final = 3_600_000_000
 # Iceberg's own measures: what it would leave alone is not asked for.

@@ -18,11 +18,10 @@ import structlog
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 
 from headrace.contract import INGESTION_TS, OFFSET, PARTITION
-from headrace.iceberg.bound_values import file_spans
-from headrace.iceberg.catalog import split_name
+from headrace.iceberg.catalog import split_name, table_loader
 from headrace.iceberg.history import refers_to
+from headrace.iceberg.scans import file_spans
 from headrace.iceberg.specs import specs_in_use
-from headrace.iceberg.tables import table_loader
 from headrace.locks import hold
 from headrace.times import format_time_us
 from lake_writer.compaction import FEWEST_FILES, HOUR_US, hours_to_compact

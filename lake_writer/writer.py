@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from headrace.iceberg.append import remove_quietly
+from headrace.iceberg.catalog import table_loader
 from headrace.iceberg.table_files import location_of
-from headrace.iceberg.tables import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.leaders import NO_EPOCH, Reached
 from headrace.kafka.positions import capped
@@ -179,7 +179,7 @@ class LandingJob:
         problems = [one.problem for one in answers if one.problem is not None]
         if problems:
             # Certainly nobody's: no commit has heard of them.
-            remove_quietly(self._load(), [file.file_path for file in files])
+            remove_quietly(self._load().io, [file.file_path for file in files])
             raise problems[0]
         self._commits.commit(replace(self._batch, files=files))
         self._starts, self._epochs = dict(self._batch.ends), dict(self._batch.epochs)

@@ -15,7 +15,7 @@ from backfill.run.request import record_of
 from headrace.application.emitted import require_columns, within
 from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal, UsageError
-from headrace.iceberg.spark_catalog import spark_name
+from headrace.iceberg.catalog import spark_name
 from headrace.jvm.plans import analyzed, expressions, kind_of, with_subqueries
 from headrace.times import MICROSECOND
 

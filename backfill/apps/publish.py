@@ -18,9 +18,8 @@ from headrace.application.table_sink import (
 )
 from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal, Transient, UsageError
-from headrace.iceberg.catalog import load_table
+from headrace.iceberg.catalog import load_table, spark_name
 from headrace.iceberg.replace import Replacement, replace_period
-from headrace.iceberg.spark_catalog import spark_name
 from headrace.locks import hold
 from headrace.queries.checkpoint import watermark_us
 from headrace.times import format_time_us

@@ -15,8 +15,8 @@ from pyiceberg.expressions.visitors import inclusive_projection, manifest_evalua
 from pyiceberg.manifest import ManifestContent
 
 from headrace.errors import Terminal
-from headrace.iceberg.bound_values import time_bound
 from headrace.iceberg.manifest_scan import LiveFile, live_entries
+from headrace.iceberg.scans import time_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

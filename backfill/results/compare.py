@@ -15,8 +15,7 @@ from backfill.results.late import explained_by, late_records
 from headrace.application.emitted import JSON_OPTIONS
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
-from headrace.iceberg.catalog import load_table
-from headrace.iceberg.spark_catalog import spark_name
+from headrace.iceberg.catalog import load_table, spark_name
 from headrace.problems import did_you_mean
 from headrace.spark import session
 

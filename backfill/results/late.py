@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace.application.select import of_the_past
 from headrace.contract import INGESTION_TS
-from headrace.iceberg.spark_catalog import quoted, spark_name
+from headrace.iceberg.catalog import quoted, spark_name
 from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:

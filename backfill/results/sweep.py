@@ -18,8 +18,7 @@ from backfill.run.request import new_run_id, state_of
 from headrace import state_files
 from headrace.config.app.sinks import IcebergSink
 from headrace.errors import UsageError
-from headrace.iceberg.catalog import load_table
-from headrace.iceberg.spark_catalog import spark_name
+from headrace.iceberg.catalog import load_table, spark_name
 from headrace.locks import hold
 from headrace.signals import Drain
 from headrace.times import MICROSECOND

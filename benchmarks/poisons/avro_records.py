@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.poisons.model import Poison
 from headrace.records.avro.leaf import Incompatible
-from headrace.records.avro.leaf_bytes import long_bytes
 from headrace.records.avro.resolution import Resolver
+from headrace.records.avro.writer import long_bytes
 from headrace.records.avro.writer_schema import SchemaUnreadable, parse
 from headrace.records.framing import VALUE_HEADER, framed, in_headers
 from headrace.records.rows import BadRecord

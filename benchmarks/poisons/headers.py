@@ -11,7 +11,7 @@ from headrace.kafka.quarantine import READING, headers_of_bad
 from headrace.landing.record_columns import RecordColumns
 from headrace.landing.topic_values import Values
 from headrace.records.arrow import arrow_schema
-from headrace.records.hygiene.settings import HygieneRules
+from headrace.records.hygiene.rules import HygieneRules
 from headrace.schema.model import Record
 from router.quarantine.records import parse_quarantined
 from router.tasks.compile import headers_of

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal
-from headrace.iceberg.spark_catalog import quoted
+from headrace.iceberg.catalog import quoted
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:

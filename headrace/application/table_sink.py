@@ -11,9 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.storagelevel import StorageLevel
 
 from headrace.errors import Terminal, Transient
-from headrace.iceberg.spark_catalog import quoted, spark_name
+from headrace.iceberg.catalog import quoted, spark_name, table_loader
 from headrace.iceberg.spark_files import write_uncommitted
-from headrace.iceberg.tables import ensure_result_table, table_loader
+from headrace.iceberg.tables import ensure_result_table
 from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits
 from headrace.queries.checkpoint import query_id

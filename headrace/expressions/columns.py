@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.contract import METADATA_FIELD
 from headrace.problems import did_you_mean
-from headrace.schema.model import Array, Map, Record, Type
+from headrace.schema.model import Array, Many, Map, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,14 +52,14 @@ class Columns:
         here: Type = self._all
         for number, part in enumerate(parts):
             if part == ITEM:
-                if not isinstance(here, Array | Map):
+                if not isinstance(here, Many):
                     return KnownColumn(None)
-                here = here.item if isinstance(here, Array) else here.value
+                here = here.item
                 continue
             while isinstance(here, Array):
                 here = here.item
             if isinstance(here, Map):
-                here = here.value
+                here = here.item
                 continue
             field = here.field(part) if isinstance(here, Record) else None
             if field is None and not number and self.record is None:

@@ -9,7 +9,7 @@ beside 250 snapshots, a dozen times a commit), and writes every file by the tabl
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import CommitFailedException
@@ -38,9 +38,10 @@ from pyiceberg.table.update import (
 from headrace.iceberg.manifests import ManifestDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import DataFile
     from pyiceberg.table.metadata import TableMetadata
 
 
@@ -52,7 +53,7 @@ class Append:
     files: Sequence[DataFile]
     summary: Mapping[str, str]
     properties: Mapping[str, str]
-    expired: Sequence[Snapshot] = field(default=())
+    expired: Sequence[Snapshot] = ()
 
 
 class HeadMoved(Exception):
@@ -84,11 +85,11 @@ def change_property(table: Table, name: str, value: str | None) -> None:
     commit_if((on_head(table),), table, [_property(name, value)])
 
 
-def remove_quietly(table: Table, locations: Sequence[str]) -> None:
+def remove_quietly(io: FileIO, locations: Iterable[str]) -> None:
     """Remove files that nothing refers to. One that stays is an orphan, and found as one."""
     for location in locations:
         with contextlib.suppress(Exception):
-            table.io.delete(location)
+            io.delete(location)
 
 
 def _snapshot(
@@ -96,8 +97,9 @@ def _snapshot(
 ) -> Snapshot:
     metadata = table.metadata
     sequence_number = metadata.next_sequence_number()
-    kept = [] if parent is None else draft.tidied(_live(parent, table))
-    manifests = [*draft.added(commit.files), *kept]
+    held = [] if parent is None else parent.manifests(table.io)
+    live = [one for one in held if one.has_added_files() or one.has_existing_files()]
+    manifests = [*draft.added(commit.files), *draft.tidied(live)]
     location = draft.list_of(manifests, parent, sequence_number)
     return Snapshot(
         snapshot_id=commit.snapshot_id,
@@ -107,14 +109,6 @@ def _snapshot(
         summary=_summary(metadata, parent, commit),
         schema_id=metadata.current_schema_id,
     )
-
-
-def _live(parent: Snapshot, table: Table) -> list[ManifestFile]:
-    return [
-        manifest
-        for manifest in parent.manifests(table.io)
-        if manifest.has_added_files() or manifest.has_existing_files()
-    ]
 
 
 def _summary(metadata: TableMetadata, parent: Snapshot | None, commit: Append) -> Summary:
@@ -191,7 +185,7 @@ def _remove_old_metadata(before: Table, after: Table) -> None:
         return
     kept = {entry.metadata_file for entry in after.metadata.metadata_log}
     old = [entry.metadata_file for entry in before.metadata.metadata_log]
-    remove_quietly(after, [location for location in old if location not in kept])
+    remove_quietly(after.io, [location for location in old if location not in kept])
 
 
 def roll_back(table: Table, snapshot_id: int | None, name: str, value: str | None) -> None:

@@ -24,6 +24,7 @@ from pyiceberg.types import (
     StructType,
 )
 
+from headrace.schema.fit import partners
 from headrace.schema.iceberg import iceberg_type
 from headrace.schema.model import Array, Map, Primitive, Record
 
@@ -97,9 +98,9 @@ class _Evolver:
         self, held: Sequence[NestedField], wanted: Record, at: str
     ) -> tuple[NestedField, ...]:
         """Return the columns that are there, as they are to be, then those that are new."""
-        partners = _partners(held, wanted)
-        known = {field.name for field in partners.values()}
-        kept = [self._kept(one, partners.get(one.name), at) for one in held]
+        found = partners({one.name for one in held}, wanted)
+        known = {field.name for field in found.values()}
+        kept = [self._kept(one, found.get(one.name), at) for one in held]
         new = [field for field in wanted.fields if field.name not in known]
         return (*kept, *(self._added(field, held, at) for field in new))
 
@@ -112,7 +113,7 @@ class _Evolver:
         if wanted.name != held.name:
             self._change(f"rename {path} to {wanted.name}", "add_columns")
         kind = self._type(held.field_type, wanted.type, f"{at}{wanted.name}")
-        required = self._required(f"{at}{wanted.name}", held.required, nullable=wanted.nullable)
+        required = self._required(f"{at}{wanted.name}", held.required, wanted.nullable)
         return held.model_copy(
             update={"name": wanted.name, "field_type": kind, "required": required}
         )
@@ -141,16 +142,12 @@ class _Evolver:
             case StructType(), Record():
                 return StructType(*self.fields(held.fields, wanted, f"{path}."))
             case ListType(), Array():
-                item = self._type(held.element_type, wanted.item, f"{path}[]")
-                required = self._required(
-                    f"{path}[]", held.element_required, nullable=wanted.item_nullable
-                )
+                item = self._type(held.element_type, wanted.item, at := f"{path}[]")
+                required = self._required(at, held.element_required, wanted.item_nullable)
                 return ListType(held.element_id, item, element_required=required)
             case MapType(key_type=StringType()), Map():
-                value = self._type(held.value_type, wanted.value, f"{path}{{}}")
-                required = self._required(
-                    f"{path}{{}}", held.value_required, nullable=wanted.value_nullable
-                )
+                value = self._type(held.value_type, wanted.item, at := f"{path}{{}}")
+                required = self._required(at, held.value_required, wanted.item_nullable)
                 return MapType(
                     held.key_id, held.key_type, held.value_id, value, value_required=required
                 )
@@ -167,25 +164,13 @@ class _Evolver:
         self.problems.append(f"{path} is {held}, but the schema has {kind}")
         return held
 
-    def _required(self, path: str, required: bool, *, nullable: bool) -> bool:
+    def _required(self, path: str, required: bool, nullable: bool) -> bool:
         if required and nullable:
             self._change(f"allow null in {path}", "widen")
         return required and not nullable
 
     def _change(self, text: str, needs: Follows) -> None:
         self.changes.append(SchemaChange(text, needs))
-
-
-def _partners(held: Sequence[NestedField], wanted: Record) -> dict[str, Field]:
-    """Return the field of the schema for each column: by name, then by an alias of the field."""
-    names = {one.name for one in held}
-    found = {field.name: field for field in wanted.fields if field.name in names}
-    for field in wanted.fields:
-        if field.name not in names:
-            old = next((one for one in field.aliases if one in names and one not in found), None)
-            if old is not None:
-                found[old] = field
-    return found
 
 
 def _is_wider(one: IcebergType, other: IcebergType) -> bool:

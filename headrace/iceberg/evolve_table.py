@@ -56,14 +56,16 @@ def follow(load: Callable[[], Table], name: str, record: Record, follows: Follow
     said = json.dumps(to_avro(wanted))
 
     def missing(table: Table) -> TableChange | None:
-        partitions = {one.name for spec in table.specs().values() for one in spec.fields}
-        found = evolution(table.schema(), wanted, table.metadata.last_column_id, partitions)
+        found = _evolution(table.schema(), wanted, table)
         if found.problems or found.beyond(follows):
             raise DoesNotFit(name, found, follows)
         is_said = follows == "none" or table.properties.get(PROPERTY) == said
         if found.schema is table.schema() and is_said:
             return None
-        return _columns_change(table, found, said)
+        updates: list[TableUpdate] = [SetPropertiesUpdate(updates={PROPERTY: said})]
+        if found.schema is not table.schema():
+            updates += schema_updates(table, found.schema)
+        return TableChange((on_schema(table),), updates, [one.text for one in found.changes])
 
     return changed(load, name, missing)
 
@@ -101,13 +103,6 @@ def own_columns(table: Table) -> Record | None:
     return own_columns_of(from_iceberg(table.schema(), table.properties))
 
 
-def _columns_change(table: Table, found: Evolution, said: str) -> TableChange:
-    updates: list[TableUpdate] = [SetPropertiesUpdate(updates={PROPERTY: said})]
-    if found.schema is not table.schema():
-        updates += schema_updates(table, found.schema)
-    return TableChange((on_schema(table),), updates, [change.text for change in found.changes])
-
-
 def keep_records(load: Callable[[], Table], name: str, keep: Collection[str]) -> Table:
     """Return the table with a column for these parts of a record; one that is there stays.
 
@@ -117,7 +112,9 @@ def keep_records(load: Callable[[], Table], name: str, keep: Collection[str]) ->
 
     def missing(table: Table) -> TableChange | None:
         held = table.schema()
-        found = _evolution(table, keep)
+        # The one column alone; what it has and is not asked for any more stays.
+        ours = [field for field in held.fields if field.name.casefold() == RECORD]
+        found = _evolution(Schema(*ours), Record("row", (record_field(keep),)), table)
         if found.problems:
             raise Terminal(
                 f"table {name} already has another column {RECORD}: {'; '.join(found.problems)}",
@@ -142,12 +139,10 @@ def keep_records(load: Callable[[], Table], name: str, keep: Collection[str]) ->
     return changed(load, name, missing) if keep else load()
 
 
-def _evolution(table: Table, keep: Collection[str]) -> Evolution:
-    """Return what becomes of the one column; what it has and is not asked for any more stays."""
-    held = [field for field in table.schema().fields if field.name.casefold() == RECORD]
+def _evolution(held: Schema, wanted: Record, table: Table) -> Evolution:
+    """Return what becomes of columns of a table."""
     partitions = {one.name for spec in table.specs().values() for one in spec.fields}
-    wanted = Record("row", (record_field(keep),))
-    return evolution(Schema(*held), wanted, table.metadata.last_column_id, partitions)
+    return evolution(held, wanted, table.metadata.last_column_id, partitions)
 
 
 def _without_bounds(column: Schema) -> dict[str, str]:

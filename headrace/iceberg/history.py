@@ -125,7 +125,7 @@ def remove_let_go(before: Table, after: Table, gone: Sequence[Snapshot]) -> None
         kept = {one.manifest_path for one in line[-1].manifests(after.io)}
         for snapshot in gone:
             manifests |= {one.manifest_path for one in snapshot.manifests(before.io)} - kept
-    remove_quietly(after, [*lists, *sorted(manifests)])
+    remove_quietly(after.io, [*lists, *sorted(manifests)])
 
 
 def _number(properties: Mapping[str, str], name: str) -> int | None:
@@ -138,11 +138,7 @@ def _is_own(snapshot: Snapshot, own: str) -> bool:
 
 
 def _grew(following: Sequence[Snapshot]) -> bool:
-    return (
-        len(following) == 1
-        and following[0].summary is not None
-        and following[0].summary.operation == Operation.APPEND
-    )
+    return [one.summary and one.summary.operation for one in following] == [Operation.APPEND]
 
 
 def _is_one_line(table: Table) -> bool:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import fastavro
 from pyiceberg.avro.decoder import new_decoder
 
-from headrace.records.codegen import function
+from headrace.records.avro.source import Body
+from headrace.records.codegen import Names, function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,26 +72,22 @@ class _Source:
 
     def __init__(self, field_ids: Sequence[int]) -> None:
         self._field_ids = field_ids
-        self._lines: list[str] = []
-        self._indent = 0
+        self._body = Body(Names({"LiveFile": LiveFile}))
         self._named: dict[str, Any] = {}
 
     def scan_of(self, schema: Any) -> Callable[..., None]:  # noqa: ANN401 - Avro's schema is JSON
         """Return the function: it takes a decoder, a count of entries, and a list to add to."""
-        self._line("for _ in range(count):")
-        self._indent += 1
-        for name in BOUNDS:
-            self._line(f"{name} = {{}}")
-        self._line("nulls = None")
-        self._record(schema)
-        lower, upper = BOUNDS
+        body, (lower, upper) = self._body, BOUNDS
         bounds = "".join(f"({lower}.get({one}), {upper}.get({one}))," for one in self._field_ids)
-        self._line(f"if status != {DELETED}:")
-        self._line(
-            "    found.append(LiveFile(file_path, file_format, record_count, file_size_in_bytes,"
-            f" nulls, ({bounds})))"
-        )
-        return function("scan", ("decoder", "count", "found"), self._lines, {"LiveFile": LiveFile})
+        with body.block("for _ in range(count):"):
+            body.line(f"{lower}, {upper}, nulls = {{}}, {{}}, None")
+            self._record(schema)
+            with body.block(f"if status != {DELETED}:"):
+                body.line(
+                    "found.append(LiveFile(file_path, file_format, record_count,"
+                    f" file_size_in_bytes, nulls, ({bounds})))"
+                )
+        return function("scan", ("decoder", "count", "found"), body.lines, body.names.objects)
 
     def _record(self, schema: Any) -> None:  # noqa: ANN401 - as above
         for field in schema["fields"]:
@@ -98,7 +95,7 @@ class _Source:
             if name == "data_file":
                 self._record(kind)
             elif name in KEPT:
-                self._line(f"{name} = decoder.{KEPT[name]}()")
+                self._body.line(f"{name} = decoder.{KEPT[name]}()")
             elif name in BOUNDS or name == NULLS:
                 self._pass(kind, name)
             else:
@@ -110,7 +107,7 @@ class _Source:
             self._union(kind, into)
         elif isinstance(kind, str):
             if kind in SKIPPED:
-                self._line(f"decoder.{SKIPPED[kind]}")
+                self._body.line(f"decoder.{SKIPPED[kind]}")
             elif kind != "null":
                 self._pass(self._named[kind], into)
         elif kind["type"] == "array":
@@ -121,48 +118,40 @@ class _Source:
                 self._pass(field["type"])
         elif kind["type"] == "fixed":
             self._named[kind["name"]] = kind
-            self._line(f"decoder.skip({kind['size']})")
+            self._body.line(f"decoder.skip({kind['size']})")
         else:
             self._pass(kind["type"], into)
 
     def _union(self, kinds: list[Any], into: str | None) -> None:
-        branch = f"branch_{self._indent}"
-        self._line(f"{branch} = decoder.read_int()")
+        body, branch = self._body, self._body.variable()
+        body.line(f"{branch} = decoder.read_int()")
         for number, kind in enumerate(kinds):
             if kind != "null":
-                self._line(f"if {branch} == {number}:")
-                self._indent += 1
-                self._pass(kind, into)
-                self._indent -= 1
+                with body.block(f"if {branch} == {number}:"):
+                    self._pass(kind, into)
 
     def _array(self, items: Any, into: str | None) -> None:  # noqa: ANN401 - as above
-        count = f"count_{self._indent}"
-        self._line(f"{count} = decoder.read_int()")
-        self._line(f"while {count}:")
-        self._indent += 1
-        # A negative count is followed by how many bytes that many take.
-        self._line(f"if {count} < 0:")
-        self._line(f"    {count} = -{count}")
-        self._line("    decoder.skip_int()")
-        if into == NULLS:
-            self._line(f"pairs = decoder.read_ints(2 * {count})")
-            self._line(f"if {self._field_ids[0]} in pairs[::2]:")
-            self._line(f"    nulls = pairs[2 * pairs[::2].index({self._field_ids[0]}) + 1]")
-        elif into is not None:
-            self._line(f"decoder.read_int_bytes_dict({count}, {into})")
-        elif (numbers := _numbers_in(items)) is not None:
-            # In one call for all: with one for each, this would be most of the time.
-            self._line(f"decoder.read_ints({numbers} * {count})")
-        else:
-            self._line(f"for _ in range({count}):")
-            self._indent += 1
-            self._pass(items)
-            self._indent -= 1
-        self._line(f"{count} = decoder.read_int()")
-        self._indent -= 1
-
-    def _line(self, text: str) -> None:
-        self._lines.append("    " * self._indent + text)
+        body, count = self._body, self._body.variable()
+        body.line(f"{count} = decoder.read_int()")
+        with body.block(f"while {count}:"):
+            # A negative count is followed by how many bytes that many take.
+            with body.block(f"if {count} < 0:"):
+                body.line(f"{count} = -{count}")
+                body.line("decoder.skip_int()")
+            if into == NULLS:
+                number = self._field_ids[0]
+                body.line(f"pairs = decoder.read_ints(2 * {count})")
+                with body.block(f"if {number} in pairs[::2]:"):
+                    body.line(f"nulls = pairs[2 * pairs[::2].index({number}) + 1]")
+            elif into is not None:
+                body.line(f"decoder.read_int_bytes_dict({count}, {into})")
+            elif (numbers := _numbers_in(items)) is not None:
+                # In one call for all: with one for each, this would be most of the time.
+                body.line(f"decoder.read_ints({numbers} * {count})")
+            else:
+                with body.block(f"for _ in range({count}):"):
+                    self._pass(items)
+            body.line(f"{count} = decoder.read_int()")
 
 
 def _numbers_in(kind: Any) -> int | None:  # noqa: ANN401 - Avro's schema is JSON

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from pyiceberg.manifest import (
     DataFile,
@@ -20,7 +19,7 @@ from pyiceberg.manifest import (
 from pyiceberg.utils.concurrent import ExecutorFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyiceberg.manifest import ManifestWriter
     from pyiceberg.table import Table
@@ -41,12 +40,8 @@ class ManifestDraft:
     table: Table
     snapshot_id: int
     written: list[str] = field(default_factory=list)
-    _names: Iterator[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        # A name of its own for every attempt: clients cache manifests by their location.
-        attempt = uuid4()
-        self._names = (f"{attempt}-m{number}.avro" for number in count())
+    # Manifests have a name of their own for every attempt: clients cache them by their location.
+    _attempt: UUID = field(default_factory=uuid4)
 
     def added(self, files: Sequence[DataFile]) -> list[ManifestFile]:
         """Write the manifests of new files, one for each partition spec they were written by."""
@@ -115,7 +110,7 @@ class ManifestDraft:
 
     def _writer(self, spec_id: int) -> ManifestWriter:
         metadata = self.table.metadata
-        location = self._location(next(self._names))
+        location = self._location(f"{self._attempt}-m{len(self.written)}.avro")
         return write_manifest(
             format_version=metadata.format_version,
             spec=metadata.specs()[spec_id],

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.schema import Schema
 
-HOUR_US = 3_600_000_000
-
 
 class Partitioner:
     """Tells of rows which partitions of a table they belong to."""
@@ -58,30 +56,19 @@ class _Part:
     def values_of(self, rows: pa.Table) -> tuple[list[Any], NDArray[np.int64]]:
         """Return the partitions' values, and for each row the number of its own."""
         column = column_at(rows, self._path)
-        unit = 1
         if pa.types.is_timestamp(column.type):
             column = column.cast(pa.int64())
             if self._is_time:
                 # Year, month, day and hour all are functions of the hour.
-                unit = HOUR_US
-                column = _floor_divided(column)
+                hours = pc.floor_temporal(column.cast(pa.timestamp("us")), unit="hour")
+                column = hours.cast(pa.int64())
         elif pa.types.is_date(column.type):
             column = column.cast(pa.int32())
         encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
         partitions: dict[Any, int] = {}
         number_of = [
-            partitions.setdefault(
-                self._transform(None if one is None else one * unit if unit > 1 else one),
-                len(partitions),
-            )
+            partitions.setdefault(self._transform(one), len(partitions))
             for one in encoded.dictionary.to_pylist()
         ]
         numbers = np.array(number_of, np.int64)[encoded.indices.to_numpy()]
         return list(partitions), numbers
-
-
-def _floor_divided(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    # Arrow divides towards zero, and times before 1970 have an hour, too.
-    below = pc.less(column, 0)
-    shifted = pc.if_else(below, pc.subtract(column, HOUR_US - 1), column)
-    return pc.divide(shifted, HOUR_US)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate
 
 from headrace.errors import TableMissing, Terminal
-from headrace.iceberg.spark_catalog import quoted, spark_name
+from headrace.iceberg.catalog import quoted, spark_name, table_loader
+from headrace.iceberg.spark_files import java_classes, loaded
 from headrace.iceberg.table_changes import TableChange, changed
-from headrace.iceberg.tables import table_loader
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def replace_period(rows: DataFrame, wanted: Replacement) -> None:
     """Replace the rows of the period by these, in one commit to main."""
     spark, table = rows.sparkSession, spark_name(wanted.table)
     spark.catalog.refreshTable(table)
-    forked_at = _loaded(spark, table).currentSnapshot()
+    forked_at = loaded(spark, table).currentSnapshot()
     if forked_at is None:
         rows.writeTo(table).append()
         return
@@ -63,11 +63,15 @@ def replace_period(rows: DataFrame, wanted: Replacement) -> None:
     drop = f"ALTER TABLE {table} DROP BRANCH IF EXISTS {branch}"
     # A killed one may have left it.
     spark.sql(drop)
-    fork_id = forked_at.snapshotId()
+    fork_id, column = forked_at.snapshotId(), quoted(wanted.time_column)
+    within = (
+        f"{column} >= timestamp_micros({wanted.start_us})"
+        f" AND {column} < timestamp_micros({wanted.end_us_exclusive})"
+    )
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH {branch} AS OF VERSION {fork_id}")
     try:
         on_branch = f"{table}.{quoted(f'branch_{wanted.branch}')}"
-        spark.sql(f"DELETE FROM {on_branch} WHERE {_within(wanted)}")  # noqa: S608 - names of the config, quoted
+        spark.sql(f"DELETE FROM {on_branch} WHERE {within}")  # noqa: S608 - names of the config, quoted
         rows.writeTo(on_branch).append()
         _publish(spark, wanted, fork_id)
     finally:
@@ -90,35 +94,22 @@ def drop_branch(workspace: Workspace, table: str, name: str) -> None:
         changed(table_loader(workspace, table), table, missing)
 
 
-def _within(wanted: Replacement) -> str:
-    column = quoted(wanted.time_column)
-    return (
-        f"{column} >= timestamp_micros({wanted.start_us})"
-        f" AND {column} < timestamp_micros({wanted.end_us_exclusive})"
-    )
-
-
 def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
     """Commit to main what the branch has changed since it was forked."""
-    table = _loaded(spark, spark_name(wanted.table))
+    table = loaded(spark, spark_name(wanted.table))
     added: dict[str, JavaObject] = {}
     removed: dict[str, JavaObject] = {}
     snapshot = table.snapshot(wanted.branch)
     while snapshot.snapshotId() != fork_id:
-        added |= {
-            str(one.location()): one for one in snapshot.addedDataFiles(table.io()).iterator()
-        }
-        removed |= {
-            str(one.location()): one for one in snapshot.removedDataFiles(table.io()).iterator()
-        }
-        if not snapshot.addedDeleteFiles(table.io()).iterator().hasNext():
-            snapshot = table.snapshot(snapshot.parentId())
-            continue
-        raise Terminal(
-            f"{wanted.table} deletes with delete files, and headrace cannot replace a period that "
-            "way",
-            "set its table property write.delete.mode=copy-on-write",
-        )
+        if snapshot.addedDeleteFiles(table.io()).iterator().hasNext():
+            raise Terminal(
+                f"{wanted.table} deletes with delete files, and headrace cannot replace a period "
+                "that way",
+                "set its table property write.delete.mode=copy-on-write",
+            )
+        added |= _by_location(snapshot.addedDataFiles(table.io()))
+        removed |= _by_location(snapshot.removedDataFiles(table.io()))
+        snapshot = table.snapshot(snapshot.parentId())
     change = table.newOverwrite()
     for location in added.keys() - removed.keys():
         change.addFile(added[location])
@@ -132,8 +123,12 @@ def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
     change.commit()
 
 
+def _by_location(files: JavaObject) -> dict[str, JavaObject]:
+    return {str(one.location()): one for one in files.iterator()}
+
+
 def _period_of(spark: SparkSession, wanted: Replacement) -> JavaObject:
-    expressions = spark._jvm.org.apache.iceberg.expressions.Expressions  # type: ignore[union-attr]  # noqa: SLF001 - Spark has no Python names for its Iceberg classes
+    expressions = java_classes(spark).expressions.Expressions
     start, end = (
         format_time_us(time_us).replace("Z", "+00:00")
         for time_us in (wanted.start_us, wanted.end_us_exclusive)
@@ -143,8 +138,3 @@ def _period_of(spark: SparkSession, wanted: Replacement) -> JavaObject:
         expressions.greaterThanOrEqual(wanted.time_column, start),
         expressions.lessThan(wanted.time_column, end),
     )
-
-
-def _loaded(spark: SparkSession, table: str) -> JavaObject:
-    jvm = spark._jvm  # noqa: SLF001 - as above
-    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)  # type: ignore[union-attr]  # noqa: SLF001 - as above

@@ -19,25 +19,16 @@ if TYPE_CHECKING:
 
     from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]  # it ships no types
     from pyiceberg.manifest import DataFile
-    from pyspark.sql import DataFrame
-
-# Only read back, and in no table: any id will do.
-NO_SNAPSHOT = 1
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def write_uncommitted(rows: DataFrame, table: str, options: Mapping[str, str]) -> list[DataFile]:
     """Write rows as files of the table, bounds and partitions included; commit nothing."""
     spark = rows.sparkSession
-    jvm = spark._jvm  # noqa: SLF001 - Spark has no Python names for its Iceberg classes
-    if jvm is None:
-        return []
-    iceberg = jvm.org.apache.iceberg
-    java_table = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)  # noqa: SLF001 - as above
+    iceberg, java_table = java_classes(spark), loaded(spark, table)
     group = str(uuid4())
-    cache, coordinator = (
-        iceberg.spark.SparkTableCache.get(),
-        iceberg.spark.FileRewriteCoordinator.get(),
-    )
+    cache = iceberg.spark.SparkTableCache.get()
+    coordinator = iceberg.spark.FileRewriteCoordinator.get()
     cache.add(group, java_table)
     try:
         rows.write.format("iceberg").mode("append").options(**options).save(group)
@@ -46,6 +37,16 @@ def write_uncommitted(rows: DataFrame, table: str, options: Mapping[str, str]) -
     finally:
         coordinator.clearRewrite(java_table, group)
         cache.remove(group)
+
+
+def loaded(spark: SparkSession, table: str) -> JavaObject:
+    """Return a table as Spark has it."""
+    return java_classes(spark).spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)  # noqa: SLF001 - as below
+
+
+def java_classes(spark: SparkSession) -> JavaObject:
+    """Return Iceberg's packages: Spark has no Python names for them."""
+    return spark._jvm.org.apache.iceberg  # type: ignore[union-attr]  # noqa: SLF001 - as the docstring says
 
 
 def _carried_over(iceberg: JavaObject, java_table: JavaObject, files: JavaObject) -> list[DataFile]:
@@ -66,7 +67,8 @@ def _carried_over(iceberg: JavaObject, java_table: JavaObject, files: JavaObject
             content=ManifestContent.DATA,
             sequence_number=0,
             min_sequence_number=0,
-            added_snapshot_id=NO_SNAPSHOT,
+            # Only read back, and in no table: any id will do.
+            added_snapshot_id=1,
         )
         entries = manifest.fetch_manifest_entry(load_file_io({}, path.as_uri()))
         return [entry.data_file for entry in entries]

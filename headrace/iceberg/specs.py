@@ -13,7 +13,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform, Transform, VoidTransform, parse_transform
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from pyiceberg.schema import Schema
@@ -47,12 +47,16 @@ def next_spec(metadata: TableMetadata, partitions: Sequence[Partition]) -> Parti
     if not is_by_place:
         candidates += specs.values()
     for held in candidates:
-        if wanted == _sources(held.fields):
+        if wanted == {(one.source_id, one.transform) for one in _alive(held)}:
             return held
     last = max(metadata.last_partition_id or 0, FIRST_PARTITION_ID - 1)
     ids = itertools.count(last + 1)
     if is_by_place:
-        kept = [_kept(one, wanted) for one in metadata.spec().fields]
+        silent: dict[str, object] = {"transform": VoidTransform()}
+        kept = [
+            one if (one.source_id, one.transform) in wanted else one.model_copy(update=silent)
+            for one in metadata.spec().fields
+        ]
         known = {(one.source_id, one.transform) for one in kept}
         new = [one for one in partitions if _source(one, schema) not in known]
         fields = [*kept, *_named(new, schema, kept, ids)]
@@ -64,8 +68,7 @@ def next_spec(metadata: TableMetadata, partitions: Sequence[Partition]) -> Parti
 
 def shown(spec: PartitionSpec, schema: Schema) -> str:
     """Return a spec in the words of a lake table's file."""
-    fields = [one for one in spec.fields if not isinstance(one.transform, VoidTransform)]
-    return ", ".join(_shown(one, schema) for one in fields) or "nothing"
+    return ", ".join(_shown(one, schema) for one in _alive(spec)) or "nothing"
 
 
 def specs_in_use(table: Table) -> list[int]:
@@ -82,18 +85,8 @@ def _source(partition: Partition, schema: Schema) -> _Source:
     return number, parse_transform(f"{partition.transform}{argument}")
 
 
-def _sources(fields: Iterable[PartitionField]) -> set[_Source]:
-    return {
-        (one.source_id, one.transform)
-        for one in fields
-        if not isinstance(one.transform, VoidTransform)
-    }
-
-
-def _kept(field: PartitionField, wanted: Collection[_Source]) -> PartitionField:
-    if (field.source_id, field.transform) in wanted:
-        return field
-    return field.model_copy(update={"transform": VoidTransform()})
+def _alive(spec: PartitionSpec) -> list[PartitionField]:
+    return [one for one in spec.fields if not isinstance(one.transform, VoidTransform)]
 
 
 def _named(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,11 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types as is_
-from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.io.pyarrow import (
+    MetricModeTypes,
+    MetricsMode,
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+    schema_to_pyarrow,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table.locations import load_location_provider
 
-from headrace.contract import INGESTION_TS, OFFSET
-from headrace.iceberg.data_files import parquet_data_file
+from headrace.contract import INGESTION_TS, OFFSET, TABLE_PROPERTIES
+from headrace.iceberg.append import remove_quietly
 from headrace.iceberg.partitions import Partitioner
 from headrace.records.arrow import column_at
 
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
     from pyiceberg.io import FileIO, OutputFile
-    from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.typedef import Record
@@ -101,12 +108,8 @@ class TableFiles:
         for file in self._open.values():
             with contextlib.suppress(Exception):
                 file.close()
-        for location in (
-            *(f.location for f in self._open.values()),
-            *(f.file_path for f in self._done),
-        ):
-            with contextlib.suppress(Exception):
-                self._location.io.delete(location)
+        remove_quietly(self._location.io, [file.location for file in self._open.values()])
+        remove_quietly(self._location.io, [file.file_path for file in self._done])
 
     def _write(self, partition: Record, rows: pa.Table, first_us: int) -> None:
         file = self._open.get(partition)
@@ -182,6 +185,41 @@ class _File:
         size = self.size()
         self._stream.close()
         return self._footers[0], size
+
+
+def parquet_data_file(
+    metadata: TableMetadata,
+    location: str,
+    size_bytes: int,
+    footer: pq.FileMetaData,
+    partition: Record,
+) -> DataFile:
+    """Describe a file of the table's current schema and partition spec; one partition a file.
+
+    pyiceberg leaves out the bounds of fields inside a struct, whatever the table's properties ask
+    for. A replay finds its period by the bounds of `__metadata__`, so they are computed here.
+    """
+    schema = metadata.schema()
+    plan = compute_statistics_plan(schema, metadata.properties)
+    for name in TABLE_PROPERTIES:
+        number = schema.find_field(name.removeprefix("write.metadata.metrics.column.")).field_id
+        plan[number] = replace(plan[number], mode=MetricsMode(MetricModeTypes.FULL))
+    found = data_file_statistics_from_parquet_metadata(
+        footer, plan, parquet_path_to_id_mapping(schema)
+    )
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=location,
+        file_format=FileFormat.PARQUET,
+        partition=partition,
+        file_size_in_bytes=size_bytes,
+        sort_order_id=None,
+        equality_ids=None,
+        key_metadata=None,
+        **found.to_serialized_dict(),
+    )
+    file.spec_id = metadata.default_spec_id
+    return file
 
 
 def times_of(rows: pa.Table) -> NDArray[np.int64]:

@@ -7,16 +7,16 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.exceptions import NoSuchTableError
 
 from headrace.contract import TABLE_PROPERTIES, with_metadata
-from headrace.iceberg.catalog import load_from, open_catalog, split_name
+from headrace.iceberg.catalog import open_catalog, split_name
 from headrace.iceberg.evolve_table import follow, follow_partitions
 from headrace.iceberg.specs import first_spec
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyiceberg.table import Table
 
@@ -48,13 +48,12 @@ def ensure_table(
         schema, own_properties = to_iceberg(with_metadata(record))
         catalog.create_namespace_if_not_exists(name[:-1])
         # Somebody else may be first with it.
-        with contextlib.suppress(TableAlreadyExistsError):
-            catalog.create_table(
-                name,
-                schema,
-                partition_spec=first_spec(target.partition_by or (), schema),
-                properties={**properties(target), **own_properties, **said},
-            )
+        catalog.create_table_if_not_exists(
+            name,
+            schema,
+            partition_spec=first_spec(target.partition_by or (), schema),
+            properties={**properties(target), **own_properties, **said},
+        )
     load = partial(catalog.load_table, name)
     table = follow(load, target.identifier, record, follows)
     if target.partition_by is not None:
@@ -81,12 +80,6 @@ def properties(target: Target) -> dict[str, Any]:
         **target.properties,
         **TABLE_PROPERTIES,
     }
-
-
-def table_loader(workspace: Workspace, name: str) -> Callable[[], Table]:
-    """Return what loads `catalog.database.table` again each time, over one connection."""
-    catalog = open_catalog(workspace.catalog(split_name(name)[0]))
-    return lambda: load_from(catalog, name)
 
 
 def ensure_result_table(workspace: Workspace, sink: IcebergSink, record: Record) -> None:

@@ -5,33 +5,18 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 
 MS_US = 1000
 # What is taken away and given anew within this time is one change, where nothing says otherwise.
 ONE_CHANGE_MS = 30_000
 TAKES_AWAY = frozenset({"delete", "overwrite"})
-
-
-class LogEntry(NamedTuple):
-    """A line of a table's log: from then on that snapshot was current."""
-
-    at_ms: int
-    snapshot_id: int
-
-
-class Made(NamedTuple):
-    """A snapshot: when, after which one and by what it was made, the how many-th of its table."""
-
-    at_ms: int
-    parent_id: int | None
-    sequence: int
-    operation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +42,13 @@ class Timeline:
 
 def timeline_of(metadata: TableMetadata) -> Timeline:
     """Read what a table's metadata tell of its main branch."""
-    log = [LogEntry(one.timestamp_ms, one.snapshot_id) for one in metadata.snapshot_log]
-    made = {
-        one.snapshot_id: Made(
-            one.timestamp_ms,
-            one.parent_snapshot_id,
-            one.sequence_number or 0,
-            "" if one.summary is None else one.summary.operation.value,
-        )
-        for one in metadata.snapshots
-    }
+    made = {one.snapshot_id: one for one in metadata.snapshots}
     commits = {one.timestamp_ms for one in metadata.metadata_log} | {metadata.last_updated_ms}
-    return timeline(log, made, commits)
+    return timeline(metadata.snapshot_log, made, commits)
 
 
 def timeline(
-    log: Sequence[LogEntry], made: Mapping[int, Made], commits: Collection[int] = ()
+    log: Sequence[SnapshotLogEntry], made: Mapping[int, Snapshot], commits: Collection[int] = ()
 ) -> Timeline:
     """Return what was current when, from a log and the snapshots that are still there.
 
@@ -91,58 +67,70 @@ def timeline(
 
 
 def _is_within_a_commit(
-    one: LogEntry, following: LogEntry, made: Mapping[int, Made], commits: Collection[int]
+    one: SnapshotLogEntry,
+    following: SnapshotLogEntry,
+    made: Mapping[int, Snapshot],
+    commits: Collection[int],
 ) -> bool:
     """Whether a line is of a commit that went on: pyiceberg deletes, then appends, in one."""
     own, child = made[one.snapshot_id], made[following.snapshot_id]
-    if child.parent_id != one.snapshot_id:
+    if child.parent_snapshot_id != one.snapshot_id:
         return False
-    if commits and one.at_ms >= min(commits):
-        return one.at_ms not in commits
-    is_replacement = own.operation in TAKES_AWAY and child.operation == "append"
-    return is_replacement and following.at_ms - one.at_ms <= ONE_CHANGE_MS
+    if commits and one.timestamp_ms >= min(commits):
+        return one.timestamp_ms not in commits
+    is_replacement = _operation(own) in TAKES_AWAY and _operation(child) == "append"
+    return is_replacement and following.timestamp_ms - one.timestamp_ms <= ONE_CHANGE_MS
 
 
-def _begin(log: Sequence[LogEntry], made: Mapping[int, Made]) -> int:
+def _operation(snapshot: Snapshot) -> str | None:
+    return None if snapshot.summary is None else snapshot.summary.operation.value
+
+
+def _begin(log: Sequence[SnapshotLogEntry], made: Mapping[int, Snapshot]) -> int:
     """Return from which line on nothing is missing."""
     begin = newest = 0
     before: int | None = None
-    numbers = sorted({one.sequence for one in made.values()})
+    numbers = sorted({one.sequence_number or 0 for one in made.values()})
     for index, entry in enumerate(log):
         own = made.get(entry.snapshot_id)
         if own is None:
             begin = index + 1
             continue
         # Some tools that expire take lines out one by one, and the rest of the log along not.
-        if own.at_ms == entry.at_ms:
+        sequence = own.sequence_number or 0
+        if own.timestamp_ms == entry.timestamp_ms:
             is_after_a_gap = _is_lone(own, newest, made, numbers)
         else:
             # A rollback, and the one before it may have been to what is gone. What was never current
             # before was made apart, and is published.
-            is_rollback = own.sequence <= newest
+            is_rollback = sequence <= newest
             is_after_a_gap = is_rollback and bisect_right(numbers, newest) < newest
         if entry.snapshot_id == before or is_after_a_gap:
             begin = index
-        before, newest = entry.snapshot_id, max(newest, own.sequence)
+        before, newest = entry.snapshot_id, max(newest, sequence)
     return begin
 
 
-def _is_lone(own: Made, newest: int, made: Mapping[int, Made], numbers: Sequence[int]) -> bool:
+def _is_lone(
+    own: Snapshot, newest: int, made: Mapping[int, Snapshot], numbers: Sequence[int]
+) -> bool:
     """Whether a snapshot follows one that is gone; `newest` is the highest number before it.
 
     What replaces a table follows none either, and takes the next number. Where a number before it
     is gone nobody can tell: a rollback to that one may have been in between.
     """
-    is_next = own.sequence != 0 and own.sequence == newest + 1
-    nothing_gone = bisect_left(numbers, own.sequence) == own.sequence - 1
-    return own.parent_id not in made and not (is_next and nothing_gone)
+    sequence = own.sequence_number or 0
+    is_next = sequence != 0 and sequence == newest + 1
+    nothing_gone = bisect_left(numbers, sequence) == sequence - 1
+    return own.parent_snapshot_id not in made and not (is_next and nothing_gone)
 
 
-def _in_order(log: Iterable[LogEntry]) -> list[tuple[int, int]]:
+def _in_order(log: Iterable[SnapshotLogEntry]) -> list[tuple[int, int]]:
     """Order lines by time as Iceberg reads them: of those up to a time, the last written counts."""
     kept: list[tuple[int, int]] = []
-    for at_ms, snapshot_id in log:
-        while kept and kept[-1][0] >= at_ms * MS_US:
+    for one in log:
+        at_us = one.timestamp_ms * MS_US
+        while kept and kept[-1][0] >= at_us:
             kept.pop()
-        kept.append((at_ms * MS_US, snapshot_id))
+        kept.append((at_us, one.snapshot_id))
     return kept

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from confluent_kafka import Message as ClientMessage
 
-from headrace.records.unreadable_headers import HalfReadMessage
+from headrace.records.rows import HalfReadMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,14 +59,11 @@ def _unreadable_name(problem: BaseException) -> bytes | None:
 
 def _half_read(message: ClientMessage, name: bytes) -> HalfReadMessage:
     shown = name.decode(errors="backslashreplace")
-    readable = _readable(message, shown)
     # What has the holes goes.
-    message.set_headers(readable)  # type: ignore[arg-type]  # it takes what a producer takes
+    message.set_headers(_readable(message, shown))  # type: ignore[arg-type]  # it takes what a producer takes
     if len(shown) > LONGEST_SHOWN:
         shown = f"{shown[:LONGEST_SHOWN]}…"
-    return HalfReadMessage(
-        cast("Message", message), readable, f"the name of a header is no UTF-8: {shown}"
-    )
+    return HalfReadMessage(cast("Message", message), f"the name of a header is no UTF-8: {shown}")
 
 
 def _readable(message: ClientMessage, first_unreadable: str) -> list[tuple[str, bytes | None]]:

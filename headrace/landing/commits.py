@@ -223,7 +223,7 @@ class TableCommits:
         if held != state:
             if held != self._state:
                 raise self._lost(table, batch, tried, held)
-            remove_quietly(table, tried.refused)
+            remove_quietly(table.io, tried.refused)
             tried.refused = ()
             self._add(table, batch, state, complete)
         self._state, self.completeness = state, complete
@@ -243,7 +243,7 @@ class TableCommits:
             fate = "nothing of its current batch is in the table"
             # Certainly nobody's: what a silent catalog may still take is left to `maintain`.
             files = [file.file_path for file in batch.files]
-            remove_quietly(table, [*files, *tried.refused])
+            remove_quietly(table.io, [*files, *tried.refused])
         return LostRace(self._table, self._identity, winner, fate)
 
     def _load_table(self) -> Table:

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.contract import RAW_SCHEMA
+from headrace.contract import RAW_SCHEMA, ValueFormat
 from headrace.errors import Terminal
 from headrace.registry.client import shared
 from headrace.schema.avro import parse_avro
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from headrace.config.common.hygiene import LakeHygiene
     from headrace.config.common.kafka_parts import KafkaSource
     from headrace.config.workspace.workspace import Workspace
-    from headrace.records.decoding import Format
-    from headrace.records.hygiene.settings import HygieneRules, Tombstones
+    from headrace.records.hygiene.rules import HygieneRules, Tombstones
     from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
 
@@ -30,7 +29,7 @@ class Values:
     """
 
     id: str
-    format: Format
+    format: ValueFormat
     schema: Record
     hygiene: HygieneRules
     registry: RegistryAddress | None
@@ -53,6 +52,6 @@ def values_of(
         subject = source.registry_subject
         if registry is None or subject is None:
             raise Terminal(f"{name} has no schema")
-        found = parse_avro(shared(registry).latest(subject).text, f"subject {subject}")
+        found = parse_avro(shared(registry).latest(subject), f"subject {subject}")
     rules, tombstones = hygiene.as_rules(), hygiene.tombstones
     return Values(uuid.uuid4().hex, source.format, found, rules, registry, tombstones)

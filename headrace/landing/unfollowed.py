@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.records.rows import attribute
-from headrace.schema.model import Array, Field, Map, Record
+from headrace.schema.model import Array, Field, Many, Map, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,10 +48,8 @@ def _merged(own: Type, other: Type) -> Type:
     match own, other:
         case Record(), Record():
             return with_unfollowed(own, other)
-        case Array(), Array():
+        case Many(), Many() if type(own) is type(other):
             return replace(own, item=_merged(own.item, other.item))
-        case Map(), Map():
-            return replace(own, value=_merged(own.value, other.value))
     return own
 
 
@@ -63,7 +61,7 @@ def _finder(own: Type, whole: Type) -> Find | None:
             item = _finder(own.item, whole.item)
             return item and (lambda many: _first(item, many))
         case Map(), Map():
-            value = _finder(own.value, whole.value)
+            value = _finder(own.item, whole.item)
             return value and (lambda many: _first(value, many.values()))
     return None
 

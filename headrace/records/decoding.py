@@ -6,29 +6,23 @@ Given as lines of a loop over messages `m`: what is bad goes to `bad` with the r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from headrace.contract import REGION_HEADER
+from headrace.contract import REGION_HEADER, ValueFormat
 from headrace.errors import Terminal
 from headrace.records.avro.reader import AvroReader
 from headrace.records.hygiene.masks import masks
 from headrace.records.hygiene.rules import Broken, coerced_paths, first_broken, rules, too_large
 from headrace.records.json.reader import UNREADABLE, JsonReader, explained
-from headrace.records.rows import BadRecord, row_class
-from headrace.records.unreadable_headers import HalfReadMessage
+from headrace.records.rows import BadRecord, HalfReadMessage, row_class
 from headrace.registry.client import shared
 from headrace.times import FIRST_US, LAST_US
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.records.hygiene.settings import HygieneRules
+    from headrace.records.hygiene.rules import HygieneRules
     from headrace.records.rows import Headers
     from headrace.registry.address import RegistryAddress
-    from headrace.registry.client import Registry
     from headrace.schema.model import Record
-
-Format: TypeAlias = Literal["json", "avro", "raw"]
 
 FIRST_MS: Final = FIRST_US // 1000
 END_MS: Final = (LAST_US + 1) // 1000
@@ -52,7 +46,7 @@ class Decoding:
 
 
 def decoding(
-    form: Format,
+    form: ValueFormat,
     schema: Record,
     hygiene: HygieneRules,
     registry: RegistryAddress | None,
@@ -64,14 +58,21 @@ def decoding(
     Where `needs_time`, a record without a timestamp is a bad one, and the lines leave the
     timestamp of a good one in `at`.
     """
+
+    def broken(problem: Exception) -> Broken:
+        bad = explained(problem)
+        return Broken(bad.kind, None, bad.reason, hygiene.action(bad.kind))
+
     names: dict[str, object] = {
         "BadRecord": BadRecord,
         "HalfReadMessage": HalfReadMessage,
-        "broken": broken_by(hygiene),
+        "broken": broken,
     }
     first = ["if m.__class__ is HalfReadMessage:", *_rejected("broken(BadRecord(m.reason))")]
     if needs_time:
-        names |= {"no_time": _untimely(hygiene, NO_TIME), "beyond": _untimely(hygiene, BEYOND)}
+        action = hygiene.action("decode")
+        names["no_time"] = Broken("decode", None, NO_TIME, action)
+        names["beyond"] = Broken("decode", None, BEYOND, action)
         first += [
             "at = m.timestamp()[1]",
             f"if not {FIRST_MS} <= at < {END_MS} or at == {NO_TIME_MS}:",
@@ -98,7 +99,9 @@ def decoding(
             lines += ["try:", *(f"    {line}" for line in reader.lines)]
             lines += ["except UNREADABLE as problem:", *_rejected("broken(problem)")]
         case "avro":
-            names["read"] = AvroReader(schema, _client(registry))
+            if registry is None:
+                raise Terminal("records in Avro cannot be read without a registry of their schemas")
+            names["read"] = AvroReader(schema, shared(registry))
             lines += ["try: row = read(value, m.headers())", "except BadRecord as problem:"]
             lines += _rejected("broken(problem)")
     lines.append("r = row")
@@ -127,29 +130,9 @@ def _rejected(broken: str) -> list[str]:
     ]
 
 
-def _untimely(hygiene: HygieneRules, why: str) -> Broken:
-    return Broken("decode", None, why, hygiene.action("decode"))
-
-
-def broken_by(hygiene: HygieneRules) -> Callable[[Exception], Broken]:
-    """Return what names the reason and the action for a record that could not be read."""
-
-    def broken(problem: Exception) -> Broken:
-        bad = explained(problem)
-        return Broken(bad.kind, None, bad.reason, hygiene.action(bad.kind))
-
-    return broken
-
-
 def region_of(headers: Headers | None, default: str | None) -> str | None:
     """Return the region that a record names, else its cluster's."""
     for name, value in headers or ():
         if name == REGION_HEADER:
             return default if value is None else value.decode(errors="replace")
     return default
-
-
-def _client(registry: RegistryAddress | None) -> Registry:
-    if registry is None:
-        raise Terminal("records in Avro cannot be read without a registry of their schemas")
-    return shared(registry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.records.rows import BadRecord
@@ -17,22 +17,15 @@ ID_END: Final = 5
 GUID_END: Final = 17
 
 
-class Framed(NamedTuple):
-    """A schema as the record names it, and where in the record's value its payload starts."""
-
-    schema: int | UUID
-    start: int
-
-
-def framed(value: bytes) -> Framed:
-    """Return what stands before a value: a magic byte, then an id or a GUID."""
+def framed(value: bytes) -> tuple[int | UUID, int]:
+    """Return the schema that stands before a value, an id or a GUID, and where that ends."""
     if not value:
         raise BadRecord("the value is empty")
     magic = value[0]
     if magic == ID_MAGIC and len(value) >= ID_END:
-        return Framed(int.from_bytes(value[1:ID_END], "big"), ID_END)
+        return int.from_bytes(value[1:ID_END], "big"), ID_END
     if magic == GUID_MAGIC and len(value) >= GUID_END:
-        return Framed(UUID(bytes=value[1:GUID_END]), GUID_END)
+        return UUID(bytes=value[1:GUID_END]), GUID_END
     if magic in {ID_MAGIC, GUID_MAGIC}:
         raise BadRecord("the value ends before its schema id does")
     raise BadRecord(f"the value does not begin with a schema id: its first byte is 0x{magic:02x}")
@@ -45,18 +38,12 @@ def in_headers(headers: Headers) -> UUID | int | None:
     """
     for name, value in headers:
         if name == VALUE_HEADER and value is not None:
-            return _schema_of(value)
+            if (value[:1], len(value)) not in {(b"\0", ID_END), (b"\1", GUID_END)}:
+                raise BadRecord("its header for the schema id has no valid id")
+            return framed(value)[0]
     return None
 
 
 def id_prefix(schema_id: int) -> bytes:
     """Return what stands before a value that was written with that schema."""
     return bytes([ID_MAGIC]) + schema_id.to_bytes(ID_END - 1, "big")
-
-
-def _schema_of(header: bytes) -> UUID | int:
-    if len(header) == GUID_END and header[0] == GUID_MAGIC:
-        return UUID(bytes=header[1:])
-    if len(header) == ID_END and header[0] == ID_MAGIC:
-        return int.from_bytes(header[1:], "big")
-    raise BadRecord("its header for the schema id has no valid id")

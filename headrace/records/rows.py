@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from headrace.records.codegen import Names, function
+from headrace.schema.defaults import HeldRecord, held_default
 
-    from headrace.schema.model import Record
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.kafka.message import Message
+    from headrace.schema.model import Field, Record
 
 # An instance of a schema's class. Its attributes are made at run time: no checker knows them.
 Row: TypeAlias = Any
@@ -45,6 +49,20 @@ class BadRecord(Exception):
         self.kind = kind
 
 
+class HalfReadMessage:
+    """A message of Kafka's client that is whole but for names of headers, and what is wrong."""
+
+    def __init__(self, message: Message, reason: str) -> None:
+        self.message = message
+        self.reason = reason
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the message has
+        return getattr(self.message, name)
+
+    def __len__(self) -> int:
+        return len(self.message)
+
+
 @lru_cache(maxsize=1024)
 def row_class(record: Record) -> type[msgspec.Struct]:
     """Return the class whose instances hold records of that schema; the same one each time."""
@@ -56,3 +74,28 @@ def row_class(record: Record) -> type[msgspec.Struct]:
 def attribute(number: int) -> str:
     """Return what a class calls its field of that number."""
     return f"f{number}"
+
+
+def default_of(field: Field) -> Callable[[], FieldValue]:
+    """Return what makes the field's default, null where it has none."""
+    names = Names()
+    source = default_source(field, names)
+    return function("default", [], [f"return {source}"], names.objects)
+
+
+def default_source(field: Field, names: Names) -> str:
+    """Return an expression for the field's default, made for each record: none share a list."""
+    return _fresh(held_default(field), names)
+
+
+def _fresh(value: object, names: Names) -> str:
+    match value:
+        case list():
+            return f"[{', '.join(_fresh(one, names) for one in value)}]"
+        case dict():
+            pairs = (f"{names.name(key)}: {_fresh(one, names)}" for key, one in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        case HeldRecord():
+            made = names.name(row_class(value.record))
+            return f"{made}({', '.join(_fresh(one, names) for one in value.values)})"
+    return names.name(value)

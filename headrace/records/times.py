@@ -7,12 +7,11 @@ takes time: what is known of a second is looked up.
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeVar
 
 from headrace.records.rows import BadRecord
 from headrace.times import (
-    DAY_S,
     DAY_US,
     EPOCH,
     EPOCH_ORDINAL,
@@ -87,7 +86,10 @@ def wall_clock_of(text: str) -> int:
 def instant_text(micros: int) -> str:
     """Return the ISO-8601 text in UTC with microseconds."""
     seconds, fraction = divmod(micros, SECOND_US)
-    known = _known_texts.get(seconds) or _text_of_seconds(seconds)
+    known = _known_texts.get(seconds)
+    if known is None:
+        known = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
+        _remember(_known_texts, seconds, known)
     return f"{known}.{fraction:06d}Z"
 
 
@@ -171,12 +173,9 @@ def _clock_us(found: re.Match[str], text: str) -> int:
     hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
     if hour > 23 or minute > 59 or second > 59:
         raise BadRecord(f"no time of day: {text[:40]}")
-    return (hour * 3600 + minute * 60 + second) * SECOND_US + _fraction_us(found[4])
-
-
-def _fraction_us(digits: str | None) -> int:
     # Finer than a microsecond is cut off, as Spark does.
-    return int((digits or "0").ljust(6, "0")[:6])
+    fraction_us = int((found[4] or "0").ljust(6, "0")[:6])
+    return (hour * 3600 + minute * 60 + second) * SECOND_US + fraction_us
 
 
 def _offset_us(zone: str, text: str) -> int:
@@ -194,15 +193,6 @@ def _in_our_years(micros: int, text: str) -> int:
     if not in_our_years(micros):
         raise BadRecord(f"beyond the years 0001 to 9999: {text[:40]}")
     return micros
-
-
-def _text_of_seconds(seconds: int) -> str:
-    days, second = divmod(seconds, DAY_S)
-    minutes, second = divmod(second, 60)
-    hour, minute = divmod(minutes, 60)
-    text = f"{date_text(days)}T{hour:02d}:{minute:02d}:{second:02d}"
-    _remember(_known_texts, seconds, text)
-    return text
 
 
 def _remember(known: dict[Key, Known], key: Key, value: Known) -> None:

@@ -79,21 +79,17 @@ class Base:
         return Secret(self.url.reveal() + path)
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An address taken apart. `identity` tells registries apart without saying which they are."""
-
-    bases: tuple[Base, ...]
-    identity: str
+def bases_of(address: RegistryAddress) -> tuple[Base, ...]:
+    """Return the URLs of an address, with users and passwords taken out of them."""
+    return tuple(_base(url) for url in BETWEEN_URLS.split(address.url.reveal().strip()))
 
 
-def endpoint(address: RegistryAddress) -> Endpoint:
-    """Take users and passwords out of the URLs."""
-    bases = tuple(_base(url) for url in BETWEEN_URLS.split(address.url.reveal().strip()))
+def identity_of(address: RegistryAddress) -> str:
+    """Return what tells registries apart without saying which they are."""
     # Nobody's order of them makes another registry; a context has ids of its own.
-    parts = [*sorted(one.url.reveal() for one in bases), *filter(None, [address.context])]
-    identity = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    return Endpoint(bases, identity)
+    parts = sorted(one.url.reveal() for one in bases_of(address))
+    parts += filter(None, [address.context])
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def basic(user: str, password: str) -> Secret:

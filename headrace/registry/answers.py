@@ -35,18 +35,14 @@ class UnusableSchema(Terminal):
 
     def again(self) -> UnusableSchema:
         """Return the same error without where it was raised before."""
-        return UnusableSchema(self.what, self.reason)
+        return type(self)(self.what, self.reason)
 
 
 class UnknownSchema(UnusableSchema):
     """What the registry says that it does not have."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what, "is not in the registry")
-
-    def again(self) -> UnknownSchema:
-        """Return the same error without where it was raised before."""
-        return UnknownSchema(self.what)
+    def __init__(self, what: str, reason: str = "is not in the registry") -> None:
+        super().__init__(what, reason)
 
 
 class AnswersOnDisk:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
-from uuid import UUID
 
 import structlog
 
 from headrace.errors import Terminal
-from headrace.registry.address import endpoint
+from headrace.registry.address import bases_of, identity_of
 from headrace.registry.answers import AnswersOnDisk, Refusals, UnknownSchema, UnusableSchema
 from headrace.registry.credentials import Credentials
 from headrace.registry.http import NoRegistry, RegistryHttp, RegistryRefuses, RegistrySilent
@@ -22,6 +20,7 @@ from headrace.registry.references import References
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from uuid import UUID
 
     from headrace.registry.address import RegistryAddress
 
@@ -36,16 +35,6 @@ log = structlog.get_logger(__name__)
 _shared: Final[dict[RegistryAddress, Registry]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredSchema:
-    """A version of a subject."""
-
-    id: int
-    guid: UUID | None
-    version: int
-    text: str
-
-
 class Registry:
     """A schema registry, and the answers that it gave to this process.
 
@@ -58,9 +47,9 @@ class Registry:
     def __init__(
         self, address: RegistryAddress, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        target = endpoint(address)
-        self._http = RegistryHttp(target, Credentials(dict(address.properties)))
-        folder = address.cache_dir / target.identity if address.cache_dir else None
+        bases = bases_of(address)
+        self._http = RegistryHttp(bases, Credentials(dict(address.properties)))
+        folder = address.cache_dir / identity_of(address) if address.cache_dir else None
         self._disk = AnswersOnDisk(folder)
         self._clock = clock
         self._silent_until = 0.0
@@ -81,40 +70,43 @@ class Registry:
         """Return the Avro text of that GUID, with what it refers to."""
         return self._schema(f"{_GUIDS}{guid}", f"schema {guid}")
 
-    def latest(self, subject: str) -> RegisteredSchema:
-        """Return a subject's newest version."""
-        what = f"subject {subject}"
-        try:
+    def latest(self, subject: str) -> str:
+        """Return the Avro text of a subject's newest version, with what it refers to."""
+
+        def ask() -> dict[str, object]:
+            what = f"subject {subject}"
             answer = self._ask(f"/subjects/{quote(subject, safe='')}/versions/latest", what)
-            whole = {**answer, "schema": self._references.whole(answer, what)}
-        except RegistrySilent as silent:
-            stored = self._disk.find("latest", subject)
-            if stored is None:
-                raise
-            _warn(silent, subject=subject)
-            return _registered(stored)
-        found = _registered(whole)
-        self._disk.keep("latest", subject, whole)
-        return found
+            return {**answer, "schema": self._references.whole(answer, what)}
+
+        return str(self._or_stored("latest", subject, subject, ask)["schema"])
 
     def register(self, subject: str, text: str) -> int:
         """Return the schema's id in the subject; a schema that is there already keeps its own."""
+
+        def ask() -> dict[str, object]:
+            path = f"/subjects/{quote(subject, safe='')}/versions"
+            try:
+                return {"id": _id_in(self._http.ask(path, {"schema": text}))}
+            except RegistryRefuses as no:
+                raise _not_registered(subject, no) from None
+
         name = f"{subject} {hashlib.sha256(text.encode()).hexdigest()}"
+        return _id_in(self._or_stored("registered", name, subject, ask))
+
+    def _or_stored(
+        self, kind: str, name: str, subject: str, ask: Callable[[], dict[str, object]]
+    ) -> dict[str, object]:
+        """Return the answer, which is stored; the one before it while the registry is silent."""
         try:
-            answer = self._http.post(
-                f"/subjects/{quote(subject, safe='')}/versions", {"schema": text}
-            )
+            answer = ask()
         except RegistrySilent as silent:
-            stored = self._disk.find("registered", name)
+            stored = self._disk.find(kind, name)
             if stored is None:
                 raise
             _warn(silent, subject=subject)
-            return _integer(stored, "id")
-        except RegistryRefuses as no:
-            raise _not_registered(subject, no) from None
-        schema_id = _integer(answer, "id")
-        self._disk.keep("registered", name, {"id": schema_id})
-        return schema_id
+            return stored
+        self._disk.keep(kind, name, answer)
+        return answer
 
     def _schema(self, path: str, what: str) -> str:
         text = self._texts.get(path)
@@ -152,7 +144,7 @@ class Registry:
 
     def _ask(self, path: str, what: str) -> dict[str, object]:
         try:
-            return self._http.get(path)
+            return self._http.ask(path)
         except RegistryRefuses as no:
             if no.status == HTTPStatus.NOT_FOUND:
                 raise UnknownSchema(what) from None
@@ -175,21 +167,11 @@ def shared(address: RegistryAddress) -> Registry:
     return _shared[address]
 
 
-def _registered(answer: Mapping[str, object]) -> RegisteredSchema:
-    guid = answer.get("guid")
-    return RegisteredSchema(
-        _integer(answer, "id"),
-        UUID(guid) if isinstance(guid, str) else None,
-        _integer(answer, "version"),
-        str(answer["schema"]),
-    )
-
-
-def _integer(answer: Mapping[str, object], name: str) -> int:
-    value = answer.get(name)
-    if not isinstance(value, int):
-        raise Terminal(f"the schema registry's answer has no {name}")
-    return value
+def _id_in(answer: Mapping[str, object]) -> int:
+    schema_id = answer.get("id")
+    if not isinstance(schema_id, int):
+        raise Terminal("the schema registry's answer has no id")
+    return schema_id
 
 
 def _not_registered(subject: str, no: RegistryRefuses) -> Terminal:

@@ -18,9 +18,9 @@ import stamina
 from headrace.errors import Terminal, Transient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from headrace.registry.address import Base, Endpoint
+    from headrace.registry.address import Base
     from headrace.registry.credentials import Credentials
     from headrace.secret import Secret
 
@@ -89,22 +89,15 @@ class NoRegistry(Terminal):
 class RegistryHttp:
     """Asks one registry at the URL that answered last, or at the next URL if that fails."""
 
-    def __init__(self, endpoint: Endpoint, credentials: Credentials) -> None:
-        self._bases = endpoint.bases
+    def __init__(self, bases: Sequence[Base], credentials: Credentials) -> None:
+        self._bases = bases
         self._credentials = credentials
         self._at = 0
 
-    def get(self, path: str) -> dict[str, object]:
-        """Return what lies at that path."""
-        return self._ask(path, None)
-
-    def post(self, path: str, body: dict[str, object]) -> dict[str, object]:
-        """Return the answer to that body."""
-        return self._ask(path, json.dumps(body).encode())
-
-    def _ask(self, path: str, body: bytes | None) -> dict[str, object]:
-        tries = stamina.retry_context(
-            on=TryAgain,
+    def ask(self, path: str, sent: Mapping[str, object] | None = None) -> dict[str, object]:
+        """Return what lies at that path, or the answer to what is sent there."""
+        body = None if sent is None else json.dumps(sent).encode()
+        retrying = stamina.RetryingCaller(
             attempts=TRIES,
             timeout=ALL_TRIES_LIMIT_S,
             wait_initial=0.1,
@@ -112,12 +105,11 @@ class RegistryHttp:
             wait_jitter=0.1,
         )
         try:
-            for attempt in tries:
-                with attempt:
-                    return self._try_each(path, body)
+            return retrying(TryAgain, self._try_each, path, body)
         except TryAgain as error:
             raise RegistrySilent(str(error)) from None
-        raise RegistrySilent("no attempt was made")
+        except Refused as no:
+            raise _refusal(no) from None
 
     def _try_each(self, path: str, body: bytes | None) -> dict[str, object]:
         reasons: list[str] = []
@@ -135,11 +127,8 @@ class RegistryHttp:
         except Refused as no:
             # A token may have been called back before its end.
             if no.status != HTTPStatus.UNAUTHORIZED or not self._credentials.renew():
-                raise _refusal(no) from None
-        try:
-            return self._answer(base, path, body)
-        except Refused as no:
-            raise _refusal(no) from None
+                raise
+        return self._answer(base, path, body)
 
     def _answer(self, base: Base, path: str, body: bytes | None) -> dict[str, object]:
         headers = {"Accept": f"{_JSON}, application/json", "Content-Type": _JSON}

@@ -115,19 +115,15 @@ class _Inliner:
                 return full
             self._defined.add(full)
         inside = {held: self.inlined(obj[held], namespace) for held in _HELD_IN if held in obj}
-        return {**obj, **inside, **self._fields(obj, namespace)}
-
-    def _fields(self, obj: Mapping[str, object], namespace: str) -> dict[str, object]:
         fields = obj.get("fields")
-        if not isinstance(fields, list):
-            return {}
-        types = (
-            {**field, "type": self.inlined(field.get("type"), namespace)}
-            if is_object(field)
-            else field
-            for field in fields
-        )
-        return {"fields": list(types)}
+        if isinstance(fields, list):
+            inside["fields"] = [self._field(one, namespace) for one in fields]
+        return {**obj, **inside}
+
+    def _field(self, field: object, namespace: str) -> object:
+        if not is_object(field):
+            return field
+        return {**field, "type": self.inlined(field.get("type"), namespace)}
 
     def _reference(self, name: str, namespace: str) -> object:
         for known in (full_name(name, namespace), name):

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.schema.avro import stored_avro, to_avro
 from headrace.schema.avro_words import PRIMITIVES
-from headrace.schema.model import Array, Decimal, Enumeration, Field, Fixed, Map, Primitive, Record
+from headrace.schema.model import Decimal, Enumeration, Field, Fixed, Many, Primitive, Record
 from headrace.schema.rules import SchemaRefused, named_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from headrace.schema.model import Type
+    from headrace.schema.model import Array, Map, Type
 
     Bare: TypeAlias = Primitive | Fixed | Decimal | Array | Map | Record
+    Carried: TypeAlias = Callable[[Type], Bare]
 
 # The key in the metadata of a Spark column. Its value is the JSON of an Avro record
 # with that one field: it carries the record's name, for which the schema has no field.
@@ -72,15 +73,20 @@ def annotation(record: Record, field: Field) -> str:
     return json.dumps(to_avro(replace(record, fields=(field,))))
 
 
-def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
-    """Return what the annotations of columns say together; none, or a damaged one, says nothing.
+def said_in(text: str | None, where: str) -> Record | None:
+    """Return the schema that an annotation holds; none, or a damaged one, says nothing."""
+    try:
+        return None if text is None else stored_avro(text, where)
+    except SchemaRefused:
+        return None
 
-    The record has the annotations' name if they agree on it.
-    """
+
+def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
+    """Return what the annotations of columns say together, under their name if they agree on it."""
     fields: list[Field] = []
     origins: set[Record] = set()
     for column, text in columns:
-        said = None if text is None else _parsed(text)
+        said = said_in(text, ANNOTATION)
         if said is not None and len(said.fields) == 1:
             fields.append(replace(said.fields[0], name=column))
             origins.add(replace(said, fields=()))
@@ -88,99 +94,73 @@ def annotated(columns: Iterable[tuple[str, str | None]]) -> Record:
     return replace(origin, fields=tuple(fields))
 
 
-def recall(found: Record, said: Record, carried: Callable[[Type], Bare]) -> Record:
+def recall(found: Record, said: Record, carried: Carried) -> Record:
     """Return `found`, with what `said` adds to it; `carried` is the other system's."""
-    return _Names(_Recall(carried).record(found, said)).settled()
+    return _apart(_recalled(found, said, carried))
 
 
-class _Recall:
-    def __init__(self, carried: Callable[[Type], Bare]) -> None:
-        self._carried = carried
-
-    def record(self, found: Record, said: Record) -> Record:
-        fields = {field.name: field for field in said.fields}
-        return replace(
-            said, fields=tuple(self._field(field, fields.get(field.name)) for field in found.fields)
-        )
-
-    def _field(self, found: Field, said: Field | None) -> Field:
-        if said is None:
-            return replace(found, type=self._type(found.type, None))
-        type_ = self._type(found.type, said.type)
-        default = said.default if type_ == said.type else None
-        if not found.nullable and default == "null":
-            default = None
-        return Field(
-            found.name,
-            type_,
-            found.nullable,
-            doc=said.doc if found.doc is None else found.doc,
-            default=default,
-            aliases=said.aliases,
-            # A default belongs to the first type of a union.
-            null_last=found.nullable and (said.null_last if said.nullable else default is not None),
-        )
-
-    def _type(self, found: Type, said: Type | None) -> Type:
-        if isinstance(found, Record):
-            return self.record(
-                found, said if isinstance(said, Record) else replace(found, fields=())
-            )
-        if isinstance(found, Array):
-            if not isinstance(said, Array):
-                return replace(found, item=self._type(found.item, None))
-            item = self._type(found.item, said.item)
-            return Array(item, found.item_nullable, found.item_nullable and said.item_null_last)
-        if isinstance(found, Map):
-            if not isinstance(said, Map):
-                return replace(found, value=self._type(found.value, None))
-            value = self._type(found.value, said.value)
-            return Map(value, found.value_nullable, found.value_nullable and said.value_null_last)
-        return found if said is None or self._carried(said) != found else said
+def _recalled(found: Record, said: Record, carried: Carried) -> Record:
+    known = {field.name: field for field in said.fields}
+    fields = (_recalled_field(one, known.get(one.name), carried) for one in found.fields)
+    return replace(said, fields=tuple(fields))
 
 
-class _Names:
-    """Renames types: a name of two types stays with the first, and the others get numbers."""
+def _recalled_field(found: Field, said: Field | None, carried: Carried) -> Field:
+    if said is None:
+        return replace(found, type=_recalled_type(found.type, None, carried))
+    type_ = _recalled_type(found.type, said.type, carried)
+    default = said.default if type_ == said.type else None
+    if not found.nullable and default == "null":
+        default = None
+    return Field(
+        found.name,
+        type_,
+        found.nullable,
+        doc=said.doc if found.doc is None else found.doc,
+        default=default,
+        aliases=said.aliases,
+        # A default belongs to the first type of a union.
+        null_last=found.nullable and (said.null_last if said.nullable else default is not None),
+    )
 
-    def __init__(self, top: Record) -> None:
-        self._top = top
-        self._taken: dict[str, Type] = {top.name: top}
 
-    def settled(self) -> Record:
-        return self._fields_of(self._top)
+def _recalled_type(found: Type, said: Type | None, carried: Carried) -> Type:
+    if isinstance(found, Record):
+        own = said if isinstance(said, Record) else replace(found, fields=())
+        return _recalled(found, own, carried)
+    if isinstance(found, Many):
+        if not isinstance(said, type(found)):
+            return replace(found, item=_recalled_type(found.item, None, carried))
+        item = _recalled_type(found.item, said.item, carried)
+        null_last = found.item_nullable and said.item_null_last
+        return replace(found, item=item, item_null_last=null_last)
+    return found if said is None or carried(said) != found else said
 
-    def _fields_of(self, record: Record) -> Record:
-        fields = tuple(replace(field, type=self._type(field.type)) for field in record.fields)
+
+def _apart(top: Record) -> Record:
+    """Rename types: a name of two types stays with the first, and the others get numbers."""
+    taken: dict[str, Type] = {top.name: top}
+
+    def fields_of(record: Record) -> Record:
+        fields = tuple(replace(field, type=settled(field.type)) for field in record.fields)
         return replace(record, fields=fields)
 
-    def _type(self, node: Type) -> Type:
-        if isinstance(node, Array):
-            return replace(node, item=self._type(node.item))
-        if isinstance(node, Map):
-            return replace(node, value=self._type(node.value))
-        inner = self._fields_of(node) if isinstance(node, Record) else node
+    def settled(node: Type) -> Type:
+        if isinstance(node, Many):
+            return replace(node, item=settled(node.item))
+        inner = fields_of(node) if isinstance(node, Record) else node
         names = named_type(inner)
         if names is None:
             return inner
         name, _ = names
         candidates = itertools.chain([name], (f"{name}_{n}" for n in itertools.count(2)))
-        renamed = (_renamed(inner, candidate) for candidate in candidates)
-        free = (node for node in renamed if self._claim(node))
-        return next(free)
+        renamed = ((candidate, _renamed(inner, candidate)) for candidate in candidates)
+        return next(node for own, node in renamed if taken.setdefault(own, node) == node)
 
-    def _claim(self, node: Type) -> bool:
-        names = named_type(node)
-        return names is None or self._taken.setdefault(names[0], node) == node
+    return fields_of(top)
 
 
 def _renamed(node: Type, name: str) -> Type:
     if isinstance(node, Decimal) and node.fixed:
         return replace(node, fixed=replace(node.fixed, name=name))
     return replace(node, name=name) if isinstance(node, Record | Enumeration | Fixed) else node
-
-
-def _parsed(text: str) -> Record | None:
-    try:
-        return stored_avro(text, ANNOTATION)
-    except SchemaRefused:
-        return None

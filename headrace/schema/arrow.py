@@ -12,7 +12,7 @@ from headrace.schema.model import Array, Decimal, Fixed, Map, Primitive, Record
 from headrace.schema.rules import problems_of, refuse_if
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from headrace.schema.model import Type
 
@@ -38,26 +38,29 @@ def to_arrow(record: Record) -> pa.Schema:
 
 def for_spark(schema: pa.Schema) -> pa.Schema:
     """Return the schema to cast Arrow batches to for Spark, which takes no fixed_size_binary."""
-    fields = [_spark_field(field) for field in schema]
+
+    def taken(type_: pa.DataType) -> pa.DataType:
+        return pa.binary() if is_.is_fixed_size_binary(type_) else type_
+
+    fields = [field.with_type(with_leaves(field.type, taken)) for field in schema]
     return pa.schema(fields, schema.metadata)
 
 
-def _spark_field(field: pa.Field) -> pa.Field:
-    return field.with_type(_spark_type(field.type))
+def with_leaves(type_: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Return the type with each type in it that has no parts changed."""
 
+    def inside(field: pa.Field) -> pa.Field:
+        return field.with_type(with_leaves(field.type, change))
 
-def _spark_type(type_: pa.DataType) -> pa.DataType:
-    if is_.is_fixed_size_binary(type_):
-        return pa.binary()
     if is_.is_struct(type_):
-        return pa.struct([_spark_field(type_.field(i)) for i in range(type_.num_fields)])
+        return pa.struct([inside(type_.field(i)) for i in range(type_.num_fields)])
     if is_.is_map(type_):
-        return pa.map_(_spark_field(type_.key_field), _spark_field(type_.item_field))
+        return pa.map_(inside(type_.key_field), inside(type_.item_field))
     if is_.is_list(type_):
-        return pa.list_(_spark_field(type_.value_field))
+        return pa.list_(inside(type_.value_field))
     if is_.is_large_list(type_):
-        return pa.large_list(_spark_field(type_.value_field))
-    return type_
+        return pa.large_list(inside(type_.value_field))
+    return change(type_)
 
 
 def _field(name: str, node: Type, nullable: bool) -> pa.Field:
@@ -75,7 +78,7 @@ def _arrow(node: Type) -> pa.DataType:
             # Parquet's own name for it, so that a file gives back the very same schema.
             return pa.list_(_field("element", bare.item, bare.item_nullable))
         case Map():
-            return pa.map_(pa.string(), _field("value", bare.value, bare.value_nullable))
+            return pa.map_(pa.string(), _field("value", bare.item, bare.item_nullable))
         case Fixed():
             return pa.binary(bare.size)
         case Decimal():

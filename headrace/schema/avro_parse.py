@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.schema.avro_words import (
     COMPLEX,
-    LOGICAL,
     LOGICAL_ON,
     PRIMITIVES,
     REFUSED_LOGICAL,
@@ -39,15 +37,6 @@ class _Slot(NamedTuple):
     type: Type
     nullable: bool
     null_last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """The names of a type under definition."""
-
-    full: str
-    namespace: str
-    aliases: tuple[str, ...]
 
 
 class Parser:
@@ -127,10 +116,9 @@ class Parser:
         return self._problem(at, f"there is no type {name}{self._suggestion(name)}")
 
     def _suggestion(self, name: str) -> str:
-        logical = next((logical for logical in LOGICAL if logical.value == name), None)
-        if logical:
-            underlying = LOGICAL[logical].value
-            return f' (write {{"type": "{underlying}", "logicalType": "{name}"}})'
+        for underlying, logical in LOGICAL_ON:
+            if logical == name:
+                return f' (write {{"type": "{underlying}", "logicalType": "{name}"}})'
         known = [*PRIMITIVES, *COMPLEX, *self._named]
         close = difflib.get_close_matches(name, known, n=1)
         return f" (did you mean {close[0]}?)" if close else ""
@@ -146,27 +134,25 @@ class Parser:
         if content not in obj:
             return self._problem(at, f"{kind} without `{content}`")
         slot = self._slot(obj[content], path, namespace)
-        if kind == "array":
-            return Array(slot.type, slot.nullable, slot.null_last)
-        return Map(slot.type, slot.nullable, slot.null_last)
+        return (Array if kind == "array" else Map)(slot.type, slot.nullable, slot.null_last)
 
     def _record(self, obj: Mapping[str, object], at: str, namespace: str) -> Record:
-        names = self._names("record", obj, at, namespace)
-        self._named[names.full] = None
+        name, aliases = self._names("record", obj, at, namespace)
+        self._named[name] = None
         fields = obj.get("fields")
         if not isinstance(fields, list):
             self._problem(at, "a record without a list of `fields`")
             fields = [{"name": "refused", "type": _PLACEHOLDER.value}]
         record = Record(
-            names.full,
+            name,
             tuple(
-                self._field(field, f"{at}.", index, names.namespace)
+                self._field(field, f"{at}.", index, name.rpartition(".")[0])
                 for index, field in enumerate(fields)
             ),
             text(obj.get("doc")),
-            names.aliases,
+            aliases,
         )
-        self._define(names.full, record)
+        self._define(name, record)
         return record
 
     def _field(self, obj: object, prefix: str, index: int, namespace: str) -> Field:
@@ -194,33 +180,27 @@ class Parser:
         )
 
     def _enumeration(self, obj: Mapping[str, object], at: str, namespace: str) -> Type:
-        names = self._names("enum", obj, at, namespace)
+        name, aliases = self._names("enum", obj, at, namespace)
         symbols = obj.get("symbols")
         if not is_texts(symbols):
             refused = self._problem(at, "an enum without a list of `symbols`")
-            return self._define(names.full, refused)
-        enumeration = Enumeration(
-            names.full,
-            tuple(symbols),
-            text(obj.get("default")),
-            text(obj.get("doc")),
-            names.aliases,
-        )
-        return self._define(names.full, enumeration)
+            return self._define(name, refused)
+        default, doc = text(obj.get("default")), text(obj.get("doc"))
+        return self._define(name, Enumeration(name, tuple(symbols), default, doc, aliases))
 
     def _fixed(self, obj: Mapping[str, object], at: str, namespace: str) -> Type:
-        names = self._names("fixed", obj, at, namespace)
+        name, aliases = self._names("fixed", obj, at, namespace)
         size, logical = obj.get("size"), obj.get("logicalType")
         if not is_integer(size):
             refused = self._problem(at, "a fixed without `size`, a whole number of bytes`")
-            return self._define(names.full, refused)
+            return self._define(name, refused)
         if isinstance(logical, str) and ("fixed", logical) in REFUSED_LOGICAL:
             reason = f"{REFUSED_LOGICAL['fixed', logical]} is not supported"
-            return self._define(names.full, self._problem(at, reason))
+            return self._define(name, self._problem(at, reason))
         is_uuid = logical == "uuid" and size == 16
-        fixed = Fixed(names.full, size, is_uuid, names.aliases)
+        fixed = Fixed(name, size, is_uuid, aliases)
         decimal = self._decimal(obj, at, fixed) if logical == "decimal" else fixed
-        return self._define(names.full, decimal)
+        return self._define(name, decimal)
 
     def _decimal(self, obj: Mapping[str, object], at: str, fixed: Fixed | None) -> Type:
         precision, scale = obj.get("precision"), obj.get("scale", 0)
@@ -228,7 +208,10 @@ class Parser:
             return self._problem(at, "a decimal needs whole numbers as `precision` and `scale`")
         return Decimal(precision, scale, fixed)
 
-    def _names(self, kind: str, obj: Mapping[str, object], at: str, namespace: str) -> _Named:
+    def _names(
+        self, kind: str, obj: Mapping[str, object], at: str, namespace: str
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return the full name of a type under definition, and its aliases."""
         name, own = obj.get("name"), obj.get("namespace")
         if not isinstance(name, str) or not name:
             self._problem(at, f"{kind} without a `name`")
@@ -236,7 +219,7 @@ class Parser:
         full = full_name(name, own if isinstance(own, str) else namespace)
         if short_name(full) in (*PRIMITIVES, *COMPLEX, "null"):
             self._problem(at, f"the name {short_name(full)} is one of Avro's own types")
-        return _Named(full, full.rpartition(".")[0], self._aliases(obj, at))
+        return full, self._aliases(obj, at)
 
     def _define(self, full_name: str, node: Type) -> Type:
         # A placeholder is stored, too, so that each reference does not repeat one problem.

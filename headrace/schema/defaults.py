@@ -77,9 +77,7 @@ def _held(kind: Type, nullable: bool, value: object) -> object:
         case Array(), list():
             return [_held(kind.item, kind.item_nullable, one) for one in value]
         case Map(), dict():
-            return {
-                name: _held(kind.value, kind.value_nullable, one) for name, one in value.items()
-            }
+            return {name: _held(kind.item, kind.item_nullable, one) for name, one in value.items()}
         case Enumeration(), str() if value in kind.symbols:
             return value
         case ((Fixed() | Decimal()), str()):

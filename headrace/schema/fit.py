@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.schema.model import Array, Decimal, Enumeration, Fixed, Map, Primitive, Record
+from headrace.schema.model import Decimal, Enumeration, Fixed, Many, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from headrace.schema.model import Type
+    from headrace.schema.model import Field, Type
 
 _INTEGERS: Final = {Primitive.INT, Primitive.LONG}
 _FLOATS: Final = {Primitive.FLOAT, Primitive.DOUBLE}
@@ -34,10 +34,8 @@ def fits(source: Type, target: Type, *, as_json: bool) -> bool:
     if source == target:
         return True
     match source, target:
-        case Array(), Array():
+        case Many(), Many() if type(source) is type(target):
             return fits(source.item, target.item, as_json=as_json)
-        case Map(), Map():
-            return fits(source.value, target.value, as_json=as_json)
         case Record(), Record():
             names = [field.name for field in source.fields]
             return not missing(names, target) and all(
@@ -49,6 +47,17 @@ def fits(source: Type, target: Type, *, as_json: bool) -> bool:
             whole = target.precision - target.scale >= source.precision - source.scale
             return whole and target.scale >= source.scale
     return _leaf_fits(source, target) or (as_json and _fits_as_json(source, target))
+
+
+def partners(names: Collection[str], record: Record) -> dict[str, Field]:
+    """Return which field of the record each name means: the field of that name, or of that alias."""
+    found = {field.name: field for field in record.fields if field.name in names}
+    for field in record.fields:
+        if field.name not in names:
+            old = next((one for one in field.aliases if one in names and one not in found), None)
+            if old is not None:
+                found[old] = field
+    return found
 
 
 def missing(names: Collection[str], target: Record) -> list[str]:

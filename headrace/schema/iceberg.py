@@ -27,10 +27,18 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from headrace.schema.annotations import PROPERTY, ROW, carried, inferred_name, recall, unnamed_fixed
-from headrace.schema.avro import stored_avro, to_avro
+from headrace.schema.annotations import (
+    PROPERTY,
+    ROW,
+    carried,
+    inferred_name,
+    recall,
+    said_in,
+    unnamed_fixed,
+)
+from headrace.schema.avro import to_avro
 from headrace.schema.model import Array, Decimal, Field, Fixed, Map, Primitive, Record
-from headrace.schema.rules import SchemaRefused, problems_of, refuse_if
+from headrace.schema.rules import problems_of, refuse_if
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,17 +82,10 @@ def from_iceberg(schema: Schema, properties: Mapping[str, str]) -> Record:
     """Return what a table's schema means; the record is a `row` where no property names it."""
     reader = _Reader()
     found = Record(ROW, tuple(reader.field(field, f"{ROW}.") for field in schema.fields))
-    record = recall(found, _said(properties) or Record(ROW, ()), carried)
+    said = said_in(properties.get(PROPERTY), PROPERTY) or Record(ROW, ())
+    record = recall(found, said, carried)
     refuse_if("Iceberg schema", [*reader.problems, *problems_of(record)])
     return record
-
-
-def _said(properties: Mapping[str, str]) -> Record | None:
-    text = properties.get(PROPERTY)
-    try:
-        return None if text is None else stored_avro(text, PROPERTY)
-    except SchemaRefused:
-        return None
 
 
 def _fields(record: Record) -> list[NestedField]:
@@ -110,14 +111,8 @@ def iceberg_type(node: Type) -> IcebergType:
             element = iceberg_type(bare.item)
             return ListType(_UNNUMBERED, element, element_required=not bare.item_nullable)
         case Map():
-            value = iceberg_type(bare.value)
-            return MapType(
-                _UNNUMBERED,
-                StringType(),
-                _UNNUMBERED,
-                value,
-                value_required=not bare.value_nullable,
-            )
+            value, required = iceberg_type(bare.item), not bare.item_nullable
+            return MapType(_UNNUMBERED, StringType(), _UNNUMBERED, value, value_required=required)
         case Fixed():
             return FixedType(bare.size)
         case Decimal():

@@ -61,8 +61,8 @@ class Enumeration:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
-    """A list of items of one type."""
+class Many:
+    """Items of one type."""
 
     item: Type
     item_nullable: bool
@@ -70,12 +70,13 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
-    """Values of one type under string keys."""
+class Array(Many):
+    """A list of items."""
 
-    value: Type
-    value_nullable: bool
-    value_null_last: bool = False
+
+@dataclass(frozen=True, slots=True)
+class Map(Many):
+    """Items under string keys."""
 
 
 @dataclass(frozen=True, slots=True)

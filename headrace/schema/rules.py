@@ -72,7 +72,7 @@ def walk(path: str, node: Type) -> Iterator[tuple[str, Type]]:
     elif isinstance(node, Array):
         yield from walk(f"{path}[]", node.item)
     elif isinstance(node, Map):
-        yield from walk(f"{path}{{}}", node.value)
+        yield from walk(f"{path}{{}}", node.item)
 
 
 def short_name(full_name: str) -> str:

@@ -95,8 +95,8 @@ def _spark(node: Type) -> object:
             return {
                 "type": "map",
                 "keyType": "string",
-                "valueType": _spark(bare.value),
-                "valueContainsNull": bare.value_nullable,
+                "valueType": _spark(bare.item),
+                "valueContainsNull": bare.item_nullable,
             }
         case Decimal():
             return f"decimal({bare.precision},{bare.scale})"

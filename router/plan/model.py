@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headrace.config.stream.sinks import TableSink
     from headrace.expressions.projection import Projected
     from headrace.kafka.bulk import ProducerSettings
-    from headrace.records.hygiene.settings import HygieneRules
+    from headrace.records.hygiene.rules import HygieneRules
     from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
 

@@ -172,7 +172,7 @@ def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record
     subject = config.registry_subject
     if registry is None or subject is None:
         raise Terminal(f"stream {stream.config.name} has no schema")
-    return parse_avro(shared(registry).latest(subject).text, f"subject {subject}")
+    return parse_avro(shared(registry).latest(subject), f"subject {subject}")
 
 
 def output_schema(outlet: Outlet, schema: Record) -> Record:

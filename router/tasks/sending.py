@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from headrace.kafka.bulk import RefusedRecord
     from headrace.kafka.message import Message
     from headrace.kafka.ranges import RangeReader
-    from headrace.records.hygiene.rules import Broken
-    from headrace.records.hygiene.settings import OnBadRecord
+    from headrace.records.hygiene.rules import Broken, OnBadRecord
     from headrace.records.rows import HeadersToSend
     from router.plan.model import Outlet, RoutePlan
 

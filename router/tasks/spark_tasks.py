@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from headrace.contract import METADATA, METADATA_RECORD
 from headrace.errors import HeadraceError
 from headrace.kafka.message import RecordPosition
 from headrace.kafka.quarantine import EVALUATING, stops_at
-from headrace.records.arrow import arrow_schema, to_columns, to_rows
+from headrace.records.arrow import arrow_schema, column_maker, to_rows
 from headrace.records.avro.writer import AvroWriter
 from headrace.records.codegen import function
 from headrace.records.decoding import region_of
@@ -92,7 +93,9 @@ def decoded_batch(
     """Return records of one partition as Spark takes them: the good ones, then the bad."""
     columns = decoded_columns(plan.source.schema)
     headers, origin = headers_of(plan.source.region), f"{plan.source.topic}/{number}/"
-    rows = [row for _, row in good] + [None for _ in bad]
+    schema = plan.source.schema
+    nulls = row_class(schema)(*(None for _ in schema.fields))
+    rows = [row for _, row in good] + [nulls for _ in bad]
     every = [message for message, _ in good] + [message for message, _ in bad]
     metadata = [_metadata(one, plan.source.region) for one in every]
     own = [
@@ -101,13 +104,18 @@ def decoded_batch(
         [None for _ in good] + [_counts_of(broken) for _, broken in bad],
     ]
     arrays = [
-        *to_columns(rows, plan.source.schema),
+        *_columns_of(schema)(rows),
         pa.StructArray.from_arrays(
-            to_columns(metadata, METADATA_RECORD), fields=list(columns.field(METADATA).type)
+            _columns_of(METADATA_RECORD)(metadata), fields=list(columns.field(METADATA).type)
         ),
         *(pa.array(values, one.type) for values, one in zip(own, _OWN, strict=True)),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+@lru_cache(maxsize=64)
+def _columns_of(record: Record) -> Callable[[Sequence[Row]], list[pa.Array]]:
+    return column_maker(record, arrow_schema(record))
 
 
 def send_batches(plan: RoutePlan, name: str, written: Record) -> Callable[[Batches], Batches]:

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.storagelevel import StorageLevel
 
 from headrace.contract import INGESTION_TS, METADATA
+from headrace.iceberg.catalog import table_loader
 from headrace.iceberg.spark_files import write_uncommitted
-from headrace.iceberg.tables import ensure_table, table_loader
+from headrace.iceberg.tables import ensure_table
 from headrace.jvm.tasks import run_tasks
 from headrace.kafka.message import RecordPosition
 from headrace.kafka.quarantine import stops_at

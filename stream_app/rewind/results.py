@@ -11,8 +11,7 @@ from headrace.application.sinks import files_after, prefix_of
 from headrace.application.table_sink import writer_of
 from headrace.config.app.sinks import IcebergSink, JsonlSink
 from headrace.errors import TableMissing
-from headrace.iceberg.catalog import load_table
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import load_table, table_loader
 from headrace.landing.taking_out import Back, NothingSince, Tied, commits_since, take_out, tied
 from headrace.queries.checkpoint import query_id
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import Consumer, TopicPartition
 
 from headrace.embedded.process import wait_until
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:

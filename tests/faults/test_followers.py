@@ -18,7 +18,7 @@ from headrace.config.load import load_app, load_lake_table
 from headrace.config.workspace.workspace import Cluster
 from headrace.embedded.process import wait_until
 from headrace.errors import Transient
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader
 from headrace.kafka.sender import KafkaRecord, Sender

@@ -20,7 +20,7 @@ import structlog
 
 from headrace.config.load import load_workspace
 from headrace.embedded.process import wait_until
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from headrace.kafka.sender import KafkaRecord
 from tests.faults.lake_writer_process import (
     LAKE_WRITER,

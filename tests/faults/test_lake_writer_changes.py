@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from headrace.config.load import load_workspace
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from tests.faults.lake_writer_process import Writer, audit
 from tests.faults.router_process import are_gone, lives
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event

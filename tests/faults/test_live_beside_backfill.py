@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.embedded.process import wait_until
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from headrace.times import format_time_us
 from tests.faults.lake_writer_process import Writer
 from tests.faults.router_process import Traffic

@@ -14,8 +14,7 @@ import pytest
 from pyiceberg.io.pyarrow import _dataframe_to_data_files
 
 from headrace.config.load import load_workspace
-from headrace.iceberg.catalog import load_table, open_catalog
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import load_table, open_catalog, table_loader
 from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits
 from stream_app.rewind import cut, results

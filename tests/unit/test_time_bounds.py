@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from headrace.iceberg.bound_values import time_bound
+from headrace.iceberg.scans import time_bound
 from headrace.times import DAY_US
 
 

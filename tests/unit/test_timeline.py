@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotLogEntry, Summary
 
-from headrace.iceberg.timeline import LogEntry, Made, Timeline, timeline
+from headrace.iceberg.timeline import Timeline, timeline
 
 MS = 1000
 # What happens to a table, and how long after the last: an append, a rollback to one of those
@@ -22,12 +23,27 @@ EVENTS = st.lists(
 )
 
 
+def entry(at_ms: int, snapshot_id: int) -> SnapshotLogEntry:
+    return SnapshotLogEntry(snapshot_id=snapshot_id, timestamp_ms=at_ms)
+
+
+def snapshot(at_ms: int, parent: int | None, number: int, operation: str = "append") -> Snapshot:
+    return Snapshot(
+        snapshot_id=number,
+        parent_snapshot_id=parent,
+        sequence_number=number,
+        timestamp_ms=at_ms,
+        manifest_list="",
+        summary=Summary(Operation(operation)),
+    )
+
+
 @dataclass
 class Table:
     """A table that keeps its log as Iceberg does, and beside it what was true."""
 
-    log: list[LogEntry] = field(default_factory=list)
-    made: dict[int, Made] = field(default_factory=dict)
+    log: list[SnapshotLogEntry] = field(default_factory=list)
+    made: dict[int, Snapshot] = field(default_factory=dict)
     truth: list[tuple[int, int]] = field(default_factory=list)
     now_ms: int = 1
     count: int = 0
@@ -38,7 +54,7 @@ class Table:
         if event in {"append", "replace"}:
             self.count += 1
             parent = current if event == "append" else None
-            self.made[self.count] = Made(self.now_ms, parent, self.count, "append")
+            self.made[self.count] = snapshot(self.now_ms, parent, self.count)
             self.become(self.count)
         elif event == "rollback" and self.made:
             target = sorted(self.made)[which % len(self.made)]
@@ -52,12 +68,14 @@ class Table:
             if event == "prune":
                 self.log = [entry for entry in self.log if entry.snapshot_id not in gone]
                 self.made = {
-                    number: one._replace(parent_id=None) if one.parent_id in gone else one
+                    number: one.model_copy(update={"parent_snapshot_id": None})
+                    if one.parent_snapshot_id in gone
+                    else one
                     for number, one in self.made.items()
                 }
 
     def become(self, snapshot_id: int) -> None:
-        self.log.append(LogEntry(self.now_ms, snapshot_id))
+        self.log.append(entry(self.now_ms, snapshot_id))
         self.truth.append((self.now_ms, snapshot_id))
 
     def was(self, time_ms: int) -> int | None:
@@ -112,12 +130,12 @@ def test_the_state_of_now_is_always_known(events: list[tuple[str, int, int]]) ->
     assert found.at(table.now_ms * MS) == (table.log[-1].snapshot_id if table.log else None)
 
 
-def made(at_ms: int, number: int, operation: str = "append") -> Made:
-    return Made(at_ms, number - 1 if number > 1 else None, number, operation)
+def made(at_ms: int, number: int, operation: str = "append") -> Snapshot:
+    return snapshot(at_ms, number - 1 if number > 1 else None, number, operation)
 
 
 def test_a_deletion_on_the_way_to_an_append_was_seen_by_nobody() -> None:
-    log = [LogEntry(10, 1), LogEntry(500, 2), LogEntry(620, 3)]
+    log = [entry(10, 1), entry(500, 2), entry(620, 3)]
     snapshots = {1: made(10, 1), 2: made(500, 2, "delete"), 3: made(620, 3)}
     # By the times of commits; by what it looks like where they are no longer known.
     for commits in ([10, 620], []):
@@ -126,19 +144,19 @@ def test_a_deletion_on_the_way_to_an_append_was_seen_by_nobody() -> None:
 
 
 def test_a_deletion_that_stood_for_a_while_counts() -> None:
-    log = [LogEntry(10, 1), LogEntry(500, 2), LogEntry(90_000, 3)]
+    log = [entry(10, 1), entry(500, 2), entry(90_000, 3)]
     snapshots = {1: made(10, 1), 2: made(500, 2, "delete"), 3: made(90_000, 3)}
     assert timeline(log, snapshots).at(500 * MS) == 2
 
 
 def test_of_two_lines_that_a_clock_put_in_the_wrong_order_the_later_written_counts() -> None:
-    log = [LogEntry(10, 1), LogEntry(30, 2), LogEntry(20, 3)]
-    snapshots = {number: made(at_ms, number) for at_ms, number in log}
+    log = [entry(10, 1), entry(30, 2), entry(20, 3)]
+    snapshots = {number: made(at_ms, number) for at_ms, number in ((10, 1), (30, 2), (20, 3))}
     assert timeline(log, snapshots).changes == ((10 * MS, 1), (20 * MS, 3))
 
 
 def test_what_is_published_is_no_rollback() -> None:
     """Made apart, and current from later on: the oldest may be expired meanwhile."""
-    log = [LogEntry(at_ms, number) for at_ms, number in ((110, 2), (210, 3), (310, 4))]
+    log = [entry(at_ms, number) for at_ms, number in ((110, 2), (210, 3), (310, 4))]
     snapshots = {number: made(number * 100 - 100, number) for number in (2, 3, 4)}
     assert timeline(log, snapshots).changes == ((110 * MS, 2), (210 * MS, 3), (310 * MS, 4))

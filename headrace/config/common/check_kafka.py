@@ -8,7 +8,8 @@ from headrace.config.common.check_registry import check_registry_address
 from headrace.contract import RAW_SCHEMA
 from headrace.expressions.columns import Columns
 from headrace.problems import did_you_mean
-from headrace.schema.avro import SchemaRefused, load_avro
+from headrace.schema.avro import load_avro
+from headrace.schema.rules import SchemaRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

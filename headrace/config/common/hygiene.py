@@ -13,8 +13,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from headrace.config.common.kafka_parts import QuarantineTopic
 from headrace.config.common.model import Model
 from headrace.config.common.scalars import Count, Duration, PlainText, SecretText, Size, Text
-from headrace.records.hygiene import settings
-from headrace.records.hygiene.settings import HygieneRules, OnBadRecord, Tombstones, ValueRange
+from headrace.records.hygiene.rules import HygieneRules, OnBadRecord, Tombstones, ValueRange
+from headrace.records.hygiene.rules import Mask as RecordMask
 
 if TYPE_CHECKING:
     from headrace.config.common.kafka_parts import KafkaSource
@@ -209,12 +209,12 @@ class LakeHygiene(Model):
         )
 
 
-def _mask(mask: Mask) -> settings.Mask:
+def _mask(mask: Mask) -> RecordMask:
     # A task must hash as well: the salt goes to Spark's own executors, and lies nowhere.
     if isinstance(mask, MaskWith):
         salt = mask.sha256.salt.reveal().encode() if mask.sha256 else None
-        return settings.Mask(salt, mask.keep_first)
-    return settings.Mask(b"" if mask == "sha256" else None)
+        return RecordMask(salt, mask.keep_first)
+    return RecordMask(b"" if mask == "sha256" else None)
 
 
 def default_quarantine(source: KafkaSource) -> QuarantineTopic:

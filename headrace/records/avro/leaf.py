@@ -102,10 +102,9 @@ def _underlying(reader: Primitive | Decimal | Fixed) -> str:
 
 
 def _check(writer: Leaf, reader: Primitive | Decimal | Fixed, expected: str, path: str) -> None:
-    both_decimal = isinstance(reader, Decimal) and writer.logical == "decimal"
-    if both_decimal and isinstance(reader, Decimal) and writer.scale != reader.scale:
-        raise Incompatible(f"{path} has the scale {writer.scale}, not {reader.scale}")
-    if both_decimal:
+    if isinstance(reader, Decimal) and writer.logical == "decimal":
+        if writer.scale != reader.scale:
+            raise Incompatible(f"{path} has the scale {writer.scale}, not {reader.scale}")
         return
     # Avro reads text as bytes: the digits of a text would become a decimal nobody meant.
     number_is_text = (isinstance(reader, Decimal) and writer.kind == "string") or (

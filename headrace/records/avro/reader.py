@@ -43,7 +43,10 @@ class AvroReader:
         if named is not None:
             read, start = self._reader(named), 0
         elif read is None:
-            read, start = self._framed(value)
+            written, start = framed(value)
+            read = self._reader(written)
+            if start == ID_END:
+                self._by_prefix[value[:ID_END]] = read
         end = len(value)
         try:
             row, pos = read(value, start, end)
@@ -56,14 +59,6 @@ class AvroReader:
         if pos != end:
             raise BadRecord(f"{end - pos} bytes follow the record in its value")
         return row
-
-    def _framed(self, value: bytes) -> tuple[Callable[..., Any], int]:
-        """Return what reads the record, and where its payload starts."""
-        written, start = framed(value)
-        read = self._reader(written)
-        if start == ID_END:
-            self._by_prefix[value[:ID_END]] = read
-        return read, start
 
     def _reader(self, written: int | UUID) -> Callable[..., Any]:
         """Return what reads records of that schema; the answer is stored, also a refusal."""

@@ -7,11 +7,17 @@ writer's unit, and times of different kinds are not read as each other.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.records.avro.leaf import Incompatible, names_match, read_leaf, read_plain
-from headrace.records.avro.skipping import Skipper
-from headrace.records.avro.source import GIVEN, MOST_EMPTY_ITEMS, Body, read_unsigned
+from headrace.records.avro.source import (
+    GIVEN,
+    MOST_EMPTY_ITEMS,
+    Body,
+    Skipper,
+    each_branch,
+    read_unsigned,
+)
 from headrace.records.avro.writer_schema import (
     Fields,
     Leaf,
@@ -22,9 +28,8 @@ from headrace.records.avro.writer_schema import (
     smallest,
 )
 from headrace.records.codegen import Names
-from headrace.records.defaults import default_source
-from headrace.records.rows import row_class
-from headrace.schema.fit import type_word
+from headrace.records.rows import default_source, row_class
+from headrace.schema.fit import partners, type_word
 from headrace.schema.model import Array, Enumeration, Map, Record
 from headrace.schema.rules import short_name
 
@@ -32,17 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.records.avro.writer_schema import Node
-    from headrace.schema.model import Field, Type
+    from headrace.schema.model import Type
 
+    # What is read: the type of the stream's value, and whether it may be null.
+    _Slot: TypeAlias = tuple[Type, bool]
 
 _NO_WORD = re.compile(r"\W")
-
-
-class _Slot(NamedTuple):
-    """The type of the stream's value that is read."""
-
-    type: Type
-    nullable: bool
 
 
 class Resolver:
@@ -67,45 +67,41 @@ class Resolver:
             read = self._record(writer, reader, "")
         else:
             body = Body(self._names)
-            self._slot(body, writer, _Slot(reader, nullable=False), "row", short_name(reader.name))
+            self._slot(body, writer, (reader, False), "row", short_name(reader.name))
             body.line("return row, pos")
             read = body.function("read_union")
-        return self._counting(read) if self._counts_empty_items else read
-
-    def _counting(self, read: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with the count of empty items set back for each record."""
+        if not self._counts_empty_items:
+            return read
+        # The count of empty items is set back for each record.
         body = Body(self._names)
         body.line(f"{self._names.name(self._empty_items)}[0] = 0")
         body.line(f"return {self._names.name(read)}(buf, pos, end)")
         return body.function("read_counting")
 
     def _slot(self, body: Body, writer: Node, slot: _Slot, target: str, path: str) -> None:
+        kind, nullable = slot
         if isinstance(writer, Union):
             self._union(body, writer, slot, target, path)
         elif isinstance(writer, Leaf) and writer.kind == "null":
-            if not slot.nullable:
+            if not nullable:
                 raise Incompatible(f"{path} is null")
             body.line(f"{target} = None")
         else:
-            self._value(body, writer, slot.type, target, path)
+            self._value(body, writer, kind, target, path)
 
     def _union(self, body: Body, writer: Union, slot: _Slot, target: str, path: str) -> None:
-        branch = read_unsigned(body)
         found: list[str] = []
-        for number, one in enumerate(writer.branches):
-            with body.block(f"{'elif' if number else 'if'} {branch} == {2 * number}:"):
-                before = len(body.lines)
-                try:
-                    self._slot(body, one, slot, target, path)
-                except Incompatible as reason:
-                    # Only records that have this very type are none of the stream's.
-                    found.append(str(reason))
-                    del body.lines[before:]
-                    body.refuse(str(reason))
+        for one in each_branch(body, writer, path):
+            before = len(body.lines)
+            try:
+                self._slot(body, one, slot, target, path)
+            except Incompatible as reason:
+                # Only records that have this very type are none of the stream's.
+                found.append(str(reason))
+                del body.lines[before:]
+                body.refuse(str(reason))
         if len(found) == len(writer.branches):
             raise Incompatible(found[0])
-        with body.block("else:"):
-            body.refuse(f"{path} has a type that is not in its union")
 
     def _value(self, body: Body, writer: Node, reader: Type, target: str, path: str) -> None:
         match writer, reader:
@@ -138,27 +134,25 @@ class Resolver:
             raise Incompatible(f"{called} record {writer.name}, not {reader.name} ({advice})")
         body = Body(self._names)
         prefix = f"{path}." if path else ""
-        wanted = _wanted(writer, reader)
+        wanted = partners([name for name, _ in writer.fields], reader)
         values: dict[str, str] = {}
-        for position, (name, node) in enumerate(writer.fields):
-            field = wanted.get(position)
+        for name, node in writer.fields:
+            field = wanted.get(name)
             if field is None:
                 self._skipper.skip(body, node, f"{prefix}{name}")
                 continue
             values[field.name] = target = body.variable()
-            slot = _Slot(field.type, field.nullable)
+            slot = field.type, field.nullable
             self._slot(body, node, slot, target, f"{prefix}{field.name}")
         for field in reader.fields:
             if field.name not in values:
-                values[field.name] = self._default(field, f"{prefix}{field.name}")
+                if field.default is None:
+                    missing = "is not in it, and has no default in the stream's schema"
+                    raise Incompatible(f"{prefix}{field.name} {missing}")
+                values[field.name] = default_source(field, self._names)
         made = ", ".join(values[field.name] for field in reader.fields)
         body.line(f"return {self._names.name(row_class(reader))}({made}), pos")
         return body.function("read_" + _NO_WORD.sub("_", reader.name))
-
-    def _default(self, field: Field, path: str) -> str:
-        if field.default is None:
-            raise Incompatible(f"{path} is not in it, and has no default in the stream's schema")
-        return default_source(field, self._names)
 
     def _enumeration(
         self, body: Body, writer: Symbols, reader: Enumeration, target: str, path: str
@@ -194,8 +188,9 @@ class Resolver:
             with body.block("else:"):
                 body.line("return items, pos")
             least = smallest(writer.item) + is_map
+            size = "count" if least == 1 else f"count * {least}"
             body.refuse_if(
-                _too_many(least) if least else self._too_many_empty(body),
+                f"{size} > end - pos" if least else self._too_many_empty(body),
                 f"{path} has more items than the value has bytes for",
             )
             with body.block("for _ in range(count):"):
@@ -210,34 +205,11 @@ class Resolver:
         return f"{count} > {MOST_EMPTY_ITEMS}"
 
     def _item(self, body: Body, writer: Many, reader: Array | Map, path: str) -> None:
+        slot = reader.item, reader.item_nullable
         if isinstance(reader, Map):
             read_plain(body, "string", "key", f"{path}'s key", size=0)
-            slot = _Slot(reader.value, reader.value_nullable)
             self._slot(body, writer.item, slot, "item", f"{path}{{}}")
             body.line("items[key] = item")
         else:
-            slot = _Slot(reader.item, reader.item_nullable)
             self._slot(body, writer.item, slot, "item", f"{path}[]")
             body.line("items.append(item)")
-
-
-def _too_many(least: int) -> str:
-    """Return when there are more items of so many bytes than there is room for."""
-    return f"{'count' if least == 1 else f'count * {least}'} > end - pos"
-
-
-def _wanted(writer: Fields, reader: Record) -> dict[int, Field]:
-    """Return which of the stream's fields each of the writer's is: by name, then by alias."""
-    positions = {name: position for position, (name, _) in enumerate(writer.fields)}
-    own = {field.name for field in reader.fields}
-    found: dict[int, Field] = {}
-    for field in reader.fields:
-        if field.name in positions:
-            found[positions[field.name]] = field
-    for field in reader.fields:
-        if field.name not in positions:
-            olds = (alias for alias in field.aliases if alias in positions and alias not in own)
-            position = next((positions[alias] for alias in olds), None)
-            if position is not None and position not in found:
-                found[position] = field
-    return found

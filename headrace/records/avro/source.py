@@ -1,4 +1,4 @@
-"""Generated source that reads Avro: its lines, the objects they name, and shared steps.
+"""Generated source that reads Avro, or skips it: its lines, the objects they name, and shared steps.
 
 The functions work on `buf`, `pos` and `end`. An IndexError or a struct.error in them means that
 the bytes end too early; whatever else is wrong they raise as BadRecord.
@@ -12,12 +12,14 @@ import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.floats import single
+from headrace.records.avro.writer_schema import Fields, Leaf, Many, Symbols, Union, smallest
 from headrace.records.codegen import function
 from headrace.records.rows import BadRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from headrace.records.avro.writer_schema import Node
     from headrace.records.codegen import Names
 
 ARGUMENTS: Final = ("buf", "pos", "end")
@@ -30,6 +32,7 @@ EXACT: Final = decimal.Context(prec=60)
 _STEPS: Final = tuple((7 * n, sum(128 << 7 * before for before in range(n))) for n in range(1, 10))
 _END_OF_LONG: Final = 1 << 64
 _FLOAT: Final = struct.Struct("<f")
+_WIDTHS: Final = {"boolean": 1, "float": 4, "double": 8}
 
 
 def varint(buf: bytes, pos: int, number: int) -> tuple[int, int]:
@@ -110,6 +113,16 @@ def read_unsigned(body: Body) -> str:
     return number
 
 
+def each_branch(body: Body, union: Union, path: str) -> Iterator[Node]:
+    """Read which branch of a union follows; the lines added for each stand in a block of its own."""
+    branch = read_unsigned(body)
+    for number, one in enumerate(union.branches):
+        with body.block(f"{'elif' if number else 'if'} {branch} == {2 * number}:"):
+            yield one
+    with body.block("else:"):
+        body.refuse(f"{path} has a type that is not in its union")
+
+
 def read_long(body: Body, target: str) -> None:
     """Read a number into the target."""
     number = read_unsigned(body)
@@ -129,3 +142,63 @@ def pass_over_counted(body: Body, path: str) -> str:
     body.line(f"{start} = pos")
     pass_over(body, f"{number} >> 1", path)
     return start
+
+
+class Skipper:
+    """Makes the functions that skip the types of one writer's schema, without making values."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        # A type may be within itself: a function is called by the list that will hold it.
+        self._functions: dict[int, str] = {}
+
+    def skip(self, body: Body, node: Node, path: str) -> None:
+        """Add the lines that skip a value."""
+        match node:
+            case Symbols() | Leaf(kind="int" | "long"):
+                read_unsigned(body)
+            case Leaf(kind="string" | "bytes"):
+                pass_over_counted(body, path)
+            case Leaf():
+                if size := node.size or _WIDTHS.get(node.kind, 0):
+                    pass_over(body, str(size), path)
+            case Union():
+                for one in each_branch(body, node, path):
+                    body.line("pass")
+                    self.skip(body, one, path)
+            case Fields() | Many():
+                if smallest(node):
+                    body.line(f"pos = {self._function(node, path)}[0](buf, pos, end)")
+
+    def _function(self, node: Fields | Many, path: str) -> str:
+        if id(node) in self._functions:
+            return self._functions[id(node)]
+        held: list[Callable[..., Any]] = []
+        self._functions[id(node)] = name = self._names.name(held)
+        body = Body(self._names)
+        if isinstance(node, Many):
+            self._many(body, node, path)
+        else:
+            for field, kind in node.fields:
+                self.skip(body, kind, f"{path}.{field}")
+        body.line("return pos")
+        held.append(body.function("skip"))
+        return name
+
+    def _many(self, body: Body, node: Many, path: str) -> None:
+        with body.block("while True:"):
+            count = body.variable()
+            read_long(body, count)
+            with body.block(f"if {count} == 0:"):
+                body.line("return pos")
+            with body.block(f"if {count} < 0:"):
+                # A block that says its length in bytes.
+                pass_over_counted(body, path)
+                body.line("continue")
+            least = smallest(node.item) + node.keyed
+            if least:
+                body.refuse_if(f"{count} * {least} > end - pos", f"{path} has too many items")
+                with body.block(f"for _ in range({count}):"):
+                    if node.keyed:
+                        pass_over_counted(body, path)
+                    self.skip(body, node.item, path)

@@ -7,8 +7,7 @@ import struct
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.records.avro import leaf_bytes
-from headrace.records.codegen import function
+from headrace.records.codegen import Names, function
 from headrace.records.framing import id_prefix
 from headrace.records.rows import BadRecord, attribute
 from headrace.schema.avro_words import LOGICAL
@@ -32,14 +31,12 @@ _WRONG: Final = (
     BadRecord,
 )
 _IN_MILLISECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
-_PLAIN: Final = {
-    "int": "int_bytes",
-    "long": "long_bytes",
-    "float": "float_bytes",
-    "double": "double_bytes",
-    "string": "text_bytes",
-    "bytes": "bytes_bytes",
-}
+NULL_LAST: Final = (b"\x02", b"\x00")
+NULL_FIRST: Final = (b"\x00", b"\x02")
+BOOLEANS: Final = {False: b"\x00", True: b"\x01"}
+
+_ONE_BYTE: Final = tuple(bytes([number]) for number in range(128))
+_INEXACT: Final = decimal.Context(prec=60, traps=[decimal.Inexact, decimal.InvalidOperation])
 
 
 class AvroWriter:
@@ -51,12 +48,10 @@ class AvroWriter:
     def __init__(self, schema: Record, schema_id: int) -> None:
         self._schema = schema
         source = _Source()
-        parts = source.fields(schema, "row")
-        source.names["prefix"] = id_prefix(schema_id)
-        whole = f"return join((prefix, {', '.join(parts)}))"
-        self._write = function("write", ["row"], [whole], source.names)
-        self._names = source.names
-        self._parts = parts
+        self._parts = source.fields(schema, "row")
+        self._names = {**source.names.objects, "prefix": id_prefix(schema_id)}
+        whole = f"return join((prefix, {', '.join(self._parts)}))"
+        self._write = function("write", ["row"], [whole], self._names)
 
     def __call__(self, row: Row) -> bytes:
         """Return the record's bytes."""
@@ -100,10 +95,15 @@ class _Source:
     """The expressions that give each value's bytes; `names` are the objects they refer to."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Any] = {
-            name: getattr(leaf_bytes, name) for name in (*_PLAIN.values(), "many_bytes", "BOOLEANS")
-        }
-        self.names["join"] = b"".join
+        self.names = Names(
+            {
+                "join": b"".join,
+                "long_bytes": long_bytes,
+                "text_bytes": text_bytes,
+                "many_bytes": many_bytes,
+                "BOOLEANS": BOOLEANS,
+            }
+        )
         self._variables = 0
 
     def fields(self, record: Record, row: str) -> list[str]:
@@ -117,7 +117,7 @@ class _Source:
         written = self._value(kind, value)
         if not nullable:
             return written
-        null, other = leaf_bytes.NULL_LAST if null_last else leaf_bytes.NULL_FIRST
+        null, other = NULL_LAST if null_last else NULL_FIRST
         return f"({null!r} if {value} is None else {other!r} + {written})"
 
     def _value(self, kind: Type, value: str) -> str:
@@ -127,36 +127,104 @@ class _Source:
             case Array() | Map():
                 return self._many(kind, value)
             case Enumeration():
-                numbers = {s: leaf_bytes.long_bytes(n) for n, s in enumerate(kind.symbols)}
-                return f"{self._name(numbers)}[{value}]"
+                numbers = {s: long_bytes(n) for n, s in enumerate(kind.symbols)}
+                return f"{self.names.name(numbers)}[{value}]"
             case Fixed():
-                return f"{self._name(leaf_bytes.fixed_bytes(kind.size))}({value})"
+                return f"{self.names.name(fixed_bytes(kind.size))}({value})"
             case Decimal():
                 size = kind.fixed.size if kind.fixed else None
-                write = leaf_bytes.decimal_bytes(kind.precision, kind.scale, size)
-                return f"{self._name(write)}({value})"
-        return _primitive(kind, value)
+                write = decimal_bytes(kind.precision, kind.scale, size)
+                return f"{self.names.name(write)}({value})"
+            case Primitive.BOOLEAN:
+                return f"BOOLEANS[{value}]"
+            case Primitive.TIMESTAMP_MILLIS | Primitive.LOCAL_TIMESTAMP_MILLIS:
+                return f"long_bytes({value} // 1000)"
+        return f"{self.names.name(_PLAIN[LOGICAL.get(kind, kind)])}({value})"
 
     def _many(self, kind: Array | Map, value: str) -> str:
         self._variables += 1
         one, key = f"item{self._variables}", f"key{self._variables}"
+        inner = self._slot(kind.item, kind.item_nullable, kind.item_null_last, one)
         if isinstance(kind, Map):
-            inner = self._slot(kind.value, kind.value_nullable, kind.value_null_last, one)
-            items = f"[text_bytes({key}) + {inner} for {key}, {one} in {value}.items()]"
-        else:
-            inner = self._slot(kind.item, kind.item_nullable, kind.item_null_last, one)
-            items = f"[{inner} for {one} in {value}]"
-        return f"many_bytes({items})"
-
-    def _name(self, value: object) -> str:
-        name = f"o{len(self.names)}"
-        self.names[name] = value
-        return name
+            return f"many_bytes([text_bytes({key}) + {inner} for {key}, {one} in {value}.items()])"
+        return f"many_bytes([{inner} for {one} in {value}])"
 
 
-def _primitive(kind: Primitive, value: str) -> str:
-    if kind is Primitive.BOOLEAN:
-        return f"BOOLEANS[{value}]"
-    if kind in _IN_MILLISECONDS:
-        return f"long_bytes({value} // 1000)"
-    return f"{_PLAIN[LOGICAL.get(kind, kind).value]}({value})"
+def long_bytes(value: int) -> bytes:
+    """Return a number's bytes: seven bits each, the sign in the lowest."""
+    number = (value << 1) ^ (value >> 63)
+    if number < 128:
+        return _ONE_BYTE[number]
+    if number >> 64:
+        raise BadRecord("no number of 64 bits")
+    written = bytearray()
+    while number > 127:
+        written.append(number & 127 | 128)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
+
+
+def int_bytes(value: int) -> bytes:
+    """Return a number's bytes, which Avro writes as a long's."""
+    if not -0x80000000 <= value <= 0x7FFFFFFF:
+        raise BadRecord("no number of 32 bits")
+    return long_bytes(value)
+
+
+def bytes_bytes(value: bytes) -> bytes:
+    """Return bytes with their length before them."""
+    return long_bytes(len(value)) + value
+
+
+def text_bytes(value: str) -> bytes:
+    """Return a text's bytes with their length before them."""
+    encoded = value.encode()
+    return long_bytes(len(encoded)) + encoded
+
+
+def many_bytes(items: list[bytes]) -> bytes:
+    """Return items as one block, and the zero that ends the blocks."""
+    return long_bytes(len(items)) + b"".join(items) + b"\x00" if items else b"\x00"
+
+
+def fixed_bytes(size: int) -> Callable[[bytes], bytes]:
+    """Return what gives so many bytes."""
+
+    def write(value: bytes) -> bytes:
+        if len(value) != size:
+            raise BadRecord(f"not {size} bytes")
+        return b"" + value
+
+    return write
+
+
+def decimal_bytes(
+    precision: int, scale: int, size: int | None
+) -> Callable[[decimal.Decimal], bytes]:
+    """Return what gives a decimal's bytes; `size` is that of its fixed."""
+
+    def write(value: decimal.Decimal) -> bytes:
+        unscaled = value.scaleb(scale, _INEXACT)
+        # Before the number is made: 1e999999 has a million digits.
+        if unscaled.adjusted() >= precision and unscaled:
+            raise BadRecord(f"no decimal of {precision} digits")
+        number = int(unscaled)
+        if number != unscaled:
+            raise BadRecord(f"no decimal with {scale} digits after the point")
+        if size is not None:
+            return number.to_bytes(size, "big", signed=True)
+        few = (number + (number < 0)).bit_length() // 8 + 1
+        return bytes_bytes(number.to_bytes(few, "big", signed=True))
+
+    return write
+
+
+_PLAIN: Final[dict[Primitive, Callable[[Any], bytes]]] = {
+    Primitive.INT: int_bytes,
+    Primitive.LONG: long_bytes,
+    Primitive.FLOAT: struct.Struct("<f").pack,
+    Primitive.DOUBLE: struct.Struct("<d").pack,
+    Primitive.STRING: text_bytes,
+    Primitive.BYTES: bytes_bytes,
+}

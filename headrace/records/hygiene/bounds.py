@@ -25,25 +25,28 @@ _TIME_OF_DAY: Final = "a time of day such as 18:30:00"
 
 def wanted_bound(kind: Type) -> str | None:
     """Return what a bound of a column of that type looks like, None where it can have none."""
-    if isinstance(kind, Decimal):
-        return _NUMBER
-    return _READERS[kind][0] if isinstance(kind, Primitive) and kind in _READERS else None
+    reader = _reader(kind)
+    return None if reader is None else reader[0]
 
 
 def parse_bound(text: str, kind: Type) -> Bound | None:
     """Return the bound as a row holds it, None where the text is no bound of such a column."""
-    read: Callable[[str], Bound] | None = _decimal if isinstance(kind, Decimal) else None
-    if isinstance(kind, Primitive) and kind in _READERS:
-        read = _READERS[kind][1]
+    reader = _reader(kind)
     try:
-        return None if read is None else read(text.strip())
+        return None if reader is None else reader[1](text.strip())
     except (ValueError, ArithmeticError, BadRecord):
         return None
 
 
 def shows_as_written(kind: Type) -> bool:
     """Whether a row holds such a value as people write it: a number, and no count of days."""
-    return isinstance(kind, Decimal) or wanted_bound(kind) in {_WHOLE, _NUMBER}
+    return wanted_bound(kind) in {_WHOLE, _NUMBER}
+
+
+def _reader(kind: Type) -> tuple[str, Callable[[str], Bound]] | None:
+    if isinstance(kind, Decimal):
+        return _NUMBER, _decimal
+    return _READERS.get(kind) if isinstance(kind, Primitive) else None
 
 
 def _whole(text: str) -> int:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.errors import Terminal
+from headrace.records.parts import each_item
 from headrace.records.rows import attribute
-from headrace.schema.model import Array, Map, Primitive, Record
+from headrace.schema.model import Many, Map, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.records.hygiene.settings import HygieneRules, Mask
+    from headrace.records.hygiene.rules import HygieneRules, Mask
+    from headrace.records.parts import Change
     from headrace.records.rows import Row
     from headrace.schema.model import Type
 
 REDACTED: Final = "***"
-
-# A value that is not null, to what is shown of it; what has parts is changed in place.
-Change: TypeAlias = "Callable[[Any], Any]"
 
 
 def masks(hygiene: HygieneRules, schema: Record) -> Callable[[Row], None] | None:
@@ -37,10 +36,8 @@ def masks(hygiene: HygieneRules, schema: Record) -> Callable[[Row], None] | None
 
 def can_be_masked(kind: Type, *, hashed: bool) -> bool:
     """Whether values of a type have a masked form; in a list or map, the items count."""
-    if isinstance(kind, Array):
+    if isinstance(kind, Many):
         return can_be_masked(kind.item, hashed=hashed)
-    if isinstance(kind, Map):
-        return can_be_masked(kind.value, hashed=hashed)
     return kind is Primitive.STRING or (kind is Primitive.BYTES and hashed)
 
 
@@ -52,12 +49,10 @@ def _change(kind: Type, parts: Sequence[str], mask: Mask, name: str) -> Change:
             if field is not None:
                 inner = _change(field.type, parts[1:], mask, name)
                 return _in_record(attribute(kind.fields.index(field)), inner)
-        case Array():
-            return _in_list(_change(kind.item, parts, mask, name))
         case Map() if parts:
-            return _at_key(parts[0], _change(kind.value, parts[1:], mask, name))
-        case Map():
-            return _in_map(_change(kind.value, parts, mask, name))
+            return _at_key(parts[0], _change(kind.item, parts[1:], mask, name))
+        case Many():
+            return each_item(kind, _change(kind.item, parts, mask, name))
         case _ if not parts and can_be_masked(kind, hashed=mask.salt is not None):
             return _leaf(kind, mask)
     raise Terminal(
@@ -76,16 +71,6 @@ def _in_record(name: str, inner: Change) -> Change:
     return change
 
 
-def _in_list(inner: Change) -> Change:
-    return lambda values: [None if value is None else inner(value) for value in values]
-
-
-def _in_map(inner: Change) -> Change:
-    return lambda values: {
-        key: None if value is None else inner(value) for key, value in values.items()
-    }
-
-
 def _at_key(key: str, inner: Change) -> Change:
     def change(values: dict[str, Any]) -> dict[str, Any]:
         if values.get(key) is not None:
@@ -96,21 +81,12 @@ def _at_key(key: str, inner: Change) -> Change:
 
 
 def _leaf(kind: Type, mask: Mask) -> Change:
-    if mask.salt is not None:
-        return _bytes_hash(mask.salt) if kind is Primitive.BYTES else _text_hash(mask.salt)
-    if mask.keep_first is not None:
-        return _beginning(mask.keep_first)
+    salt, length = mask.salt, mask.keep_first
+    if salt is not None and kind is Primitive.BYTES:
+        return lambda value: hashlib.sha256(salt + value).digest()
+    if salt is not None:
+        # As Spark's sha2(concat(salt, value), 256), so that a join on it is possible elsewhere.
+        return lambda text: hashlib.sha256(salt + text.encode()).hexdigest()
+    if length is not None:
+        return lambda text: text[:length] + REDACTED if len(text) > length else REDACTED
     return lambda _value: REDACTED
-
-
-def _text_hash(salt: bytes) -> Change:
-    # As Spark's sha2(concat(salt, value), 256), so that a join on the hash is possible elsewhere.
-    return lambda text: hashlib.sha256(salt + text.encode()).hexdigest()
-
-
-def _bytes_hash(salt: bytes) -> Change:
-    return lambda value: hashlib.sha256(salt + value).digest()
-
-
-def _beginning(length: int) -> Change:
-    return lambda text: text[:length] + REDACTED if len(text) > length else REDACTED

@@ -1,9 +1,9 @@
-"""The hygiene rules of a stream: they find the first rule that a decoded row breaks."""
+"""The hygiene rules of a stream as values, and the first of them that a decoded row breaks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.errors import Terminal
 from headrace.records.codegen import function
@@ -13,10 +13,50 @@ from headrace.schema.model import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import timedelta
 
-    from headrace.records.hygiene.settings import HygieneRules, OnBadRecord
     from headrace.records.rows import BadRecordKind, Row
     from headrace.schema.model import Field, Type
+
+OnBadRecord: TypeAlias = Literal["quarantine", "drop", "fail"]
+Tombstones: TypeAlias = Literal["quarantine", "drop", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRange:
+    """The least and the greatest value of a column, as they were written."""
+
+    min: str | None = None
+    max: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """How a value is masked: by its hash with a salt, by its first characters, or as `***`."""
+
+    salt: bytes | None = field(default=None, repr=False)
+    keep_first: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HygieneRules:
+    """What records must be like. Columns are named as `a.b`; sizes are in bytes."""
+
+    required: tuple[str, ...] = ()
+    ranges: Mapping[str, ValueRange] = field(default_factory=dict)
+    future_skew: timedelta | None = None
+    max_size: int | None = None
+    coerce: tuple[str, ...] = ()
+    refuses_unknown: bool = False
+    masks: Mapping[str, Mask] = field(default_factory=dict)
+    on_bad_record: OnBadRecord = "quarantine"
+    # The actions of rules that have one themselves, by kind; ranges also by column.
+    actions: Mapping[tuple[BadRecordKind, str | None], OnBadRecord] = field(default_factory=dict)
+
+    def action(self, kind: BadRecordKind, column: str | None = None) -> OnBadRecord:
+        """Return what happens to a record that is bad in that way; a range has a column."""
+        return self.actions.get((kind, column), self.on_bad_record)
+
 
 _ARGUMENTS = ("row", "timestamp_ms", "now_ms")
 
@@ -48,15 +88,9 @@ Check: TypeAlias = "Callable[[Row, int, int], Broken | None]"
 class Rule:
     """One rule as a line of Python: a condition of a record that breaks it, and the answer."""
 
-    kind: BadRecordKind
-    column: str | None
     condition: str
     answer: str
     names: Mapping[str, object]
-
-    def check(self) -> Check:
-        """Return the function that checks this rule alone."""
-        return first_broken([self])
 
 
 def rules(hygiene: HygieneRules, schema: Record) -> tuple[Rule, ...]:
@@ -124,7 +158,7 @@ def _required(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
         broken = Broken("required", name, f"{column.name} is required and missing", action)
         answer = f"required{number}"
         condition = " or ".join(f"{step} is None" for step in _steps(column.attributes))
-        yield Rule("required", name, condition, answer, {answer: broken})
+        yield Rule(condition, answer, {answer: broken})
 
 
 def _ranges(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
@@ -144,7 +178,7 @@ def _ranges(hygiene: HygieneRules, schema: Record) -> Iterator[Rule]:
         names[answer] = _out_of_range(name, column, hygiene, names.get(f"least{number}"))
         # A NaN is within no bounds: it is asked what is within, not what is beyond.
         condition = f"{there} and not {within}"
-        yield Rule("range", name, condition, f"{answer}(value)", names)
+        yield Rule(condition, f"{answer}(value)", names)
 
 
 def _bound(column: Column, text: str) -> object:
@@ -182,7 +216,7 @@ def _future_skew(hygiene: HygieneRules) -> Iterator[Rule]:
     reason = f"its timestamp is more than {limit_s:g} s ahead of the clock"
     broken = Broken("future_skew", None, reason, hygiene.action("future_skew"))
     names = {"skew_ms": limit_s * 1000, "ahead": broken}
-    yield Rule("future_skew", None, "timestamp_ms - now_ms > skew_ms", "ahead", names)
+    yield Rule("timestamp_ms - now_ms > skew_ms", "ahead", names)
 
 
 def _steps(attributes: Sequence[str]) -> Iterator[str]:

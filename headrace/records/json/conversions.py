@@ -65,13 +65,8 @@ def form_of(kind: Type, *, convertible: bool) -> type[Form] | None:
     """Return the form that values of that type come in; None where they come in one only."""
     read = _decimal(kind) if isinstance(kind, Decimal) else None
     if convertible and isinstance(kind, Primitive):
-        read = _conversion(kind)
-    return None if read is None else _form(read)
-
-
-def _form(read: Read) -> type[Form]:
-    form: type[Form] = type("Form", (Form,), {"read": staticmethod(read)})
-    return form
+        read = _CONVERSIONS.get(kind)
+    return None if read is None else type("Form", (Form,), {"read": staticmethod(read)})
 
 
 def _decimal(kind: Decimal) -> Read:
@@ -89,23 +84,6 @@ def _decimal(kind: Decimal) -> Read:
             raise ValueError(f"no decimal({kind.precision}, {kind.scale}): {digits[:40]}") from None
 
     return read
-
-
-def _conversion(kind: Primitive) -> Read | None:
-    """Return what converts another form of a value where nothing is lost."""
-    match kind:
-        case Primitive.BOOLEAN:
-            return _to_boolean
-        case Primitive.INT | Primitive.LONG:
-            return _whole(kind)
-        case Primitive.FLOAT:
-            return _to_float
-        case Primitive.DOUBLE:
-            return _to_double
-        case Primitive.STRING | Primitive.UUID:
-            return _to_text
-        case _:
-            return None
 
 
 def _digits(value: FieldValue, wanted: str) -> str:
@@ -180,3 +158,15 @@ def _to_text(value: FieldValue) -> str:
 
 def _other(value: FieldValue, wanted: str) -> str:
     return f"expected {wanted}, got {_KINDS[type(value)]}"
+
+
+# What converts another form of a value where nothing is lost.
+_CONVERSIONS: Final[dict[Primitive, Read]] = {
+    Primitive.BOOLEAN: _to_boolean,
+    Primitive.INT: _whole(Primitive.INT),
+    Primitive.LONG: _whole(Primitive.LONG),
+    Primitive.FLOAT: _to_float,
+    Primitive.DOUBLE: _to_double,
+    Primitive.STRING: _to_text,
+    Primitive.UUID: _to_text,
+}

@@ -8,8 +8,7 @@ import msgspec
 
 from headrace.records.codegen import function
 from headrace.records.json.conversions import Number, read_form
-from headrace.records.json.values import fixes
-from headrace.records.json.wire import wire_class
+from headrace.records.json.wire import fixes, wire_class
 from headrace.records.rows import BadRecord
 
 if TYPE_CHECKING:

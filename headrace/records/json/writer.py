@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from headrace.floats import json_number, shortest
-from headrace.records.rows import FieldValue, Row, attribute, row_class
+from headrace.records.codegen import function
+from headrace.records.parts import as_objects
+from headrace.records.rows import attribute, row_class
 from headrace.records.times import date_text, instant_text, wall_clock_text
-from headrace.schema.model import Array, Map, Primitive, Record
+from headrace.schema.model import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.schema.model import Type
-
-    Write: TypeAlias = Callable[[FieldValue], FieldValue]
+    from headrace.records.parts import Change
+    from headrace.records.rows import Row
+    from headrace.schema.model import Record
 
 
 class JsonWriter:
@@ -26,13 +26,16 @@ class JsonWriter:
         self._made = row_class(schema)
         self._encode = msgspec.json.Encoder(decimal_format="number").encode
         self._fields = [
-            (attribute(number), shown(field.type)) for number, field in enumerate(schema.fields)
+            (attribute(number), as_objects(field.type, _WRITTEN))
+            for number, field in enumerate(schema.fields)
         ]
+        whole, names = self.source([f"row.{field}" for field, _ in self._fields], "own_")
+        self._write = function("write_json", ["row"], [f"return {whole}"], names)
 
     def __call__(self, row: Row) -> bytes:
         """Return the JSON object of a row."""
-        values = (_written(getattr(row, name), write) for name, write in self._fields)
-        return self._encode(self._made(*values))
+        written: bytes = self._write(row)
+        return written
 
     def source(self, values: list[str], prefix: str) -> tuple[str, dict[str, object]]:
         """Return an expression for the bytes of a row of those expressions, and what it uses."""
@@ -50,49 +53,8 @@ class JsonWriter:
         return f"{prefix}encode({prefix}row({', '.join(shown_values)}))", names
 
 
-def shown(kind: Type) -> Write | None:
-    """Return what JSON holds for a value; None where it holds the value itself."""
-    match kind:
-        case Primitive():
-            return _PRIMITIVE.get(kind)
-        case Array():
-            item = shown(kind.item)
-            return None if item is None else lambda values: [_written(one, item) for one in values]
-        case Map():
-            inner = shown(kind.value)
-            return None if inner is None else lambda values: _each(values, inner)
-        case Record():
-            return _object_writer(kind)
-        case _:
-            return None
-
-
-def _object_writer(record: Record) -> Write:
-    # A new object each time: the row may be of a class that has other names, or other types.
-    fields = [
-        (attribute(number), field.name, shown(field.type))
-        for number, field in enumerate(record.fields)
-    ]
-    return lambda row: {
-        name: _written(getattr(row, attribute_name), write)
-        for attribute_name, name, write in fields
-    }
-
-
-def _each(values: dict[str, FieldValue], write: Write) -> dict[str, FieldValue]:
-    return {name: _written(one, write) for name, one in values.items()}
-
-
-def _written(value: FieldValue, write: Write | None) -> FieldValue:
-    return value if write is None or value is None else write(value)
-
-
-def _single(value: float) -> float | str:
-    return json_number(shortest(value))
-
-
-_PRIMITIVE: Final[dict[Primitive, Write]] = {
-    Primitive.FLOAT: _single,
+_WRITTEN: Final[dict[Primitive, Change]] = {
+    Primitive.FLOAT: lambda value: json_number(shortest(value)),
     Primitive.DOUBLE: json_number,
     Primitive.DATE: date_text,
     Primitive.TIMESTAMP_MILLIS: instant_text,

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.application.table_sink import writer_of
 from headrace.errors import Terminal
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from headrace.kafka.cluster import KafkaCluster
 from headrace.landing.taking_out import take_out
 from headrace.locks import AlreadyRunning, hold

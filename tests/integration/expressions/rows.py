@@ -35,7 +35,7 @@ _TYPES: Final[dict[str, Type]] = {
     "y": Primitive.BYTES,
     "xs": Array(Primitive.STRING, item_nullable=True),
     "ns": Array(Primitive.INT, item_nullable=False),
-    "m": Map(Primitive.LONG, value_nullable=False),
+    "m": Map(Primitive.LONG, item_nullable=False),
     "st": INNER,
     "dec": Decimal(10, 2),
 }
@@ -155,7 +155,7 @@ class Rows:
                 nullable = Field("item", type_.item, type_.item_nullable)
                 return [self._field(nullable) for _ in range(self._random.randrange(4))]
             case Map():
-                return {key: self._of(type_.value) for key in "ab" if self._random.random() < 0.7}
+                return {key: self._of(type_.item) for key in "ab" if self._random.random() < 0.7}
             case Record():
                 return {field.name: self._field(field) for field in type_.fields}
             case Enumeration():

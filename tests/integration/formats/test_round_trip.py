@@ -12,7 +12,7 @@ from headrace.contract import with_metadata
 from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.landing.record_columns import RecordColumns
 from headrace.landing.topic_values import Values
-from headrace.records.hygiene.settings import HygieneRules
+from headrace.records.hygiene.rules import HygieneRules
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.spark import to_spark
 from tests.unit.schema.strategies import in_memory, records, values

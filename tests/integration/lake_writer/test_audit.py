@@ -13,7 +13,8 @@ from pyiceberg.expressions import EqualTo
 from headrace import contract
 from headrace.config.load import load_lake_table
 from headrace.errors import Terminal
-from headrace.iceberg.tables import ensure_table, table_loader
+from headrace.iceberg.catalog import table_loader
+from headrace.iceberg.tables import ensure_table
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import KafkaRecord
 from headrace.landing.commit_state import Identity

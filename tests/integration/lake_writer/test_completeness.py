@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from headrace.embedded.process import wait_until
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from headrace.landing.completeness import completeness_property
 from tests.integration.lake_writer.live_writer import live
 from tests.integration.pipelines import Pipelines, event

@@ -269,7 +269,7 @@ def plain(kind: Type, value: Any) -> Any:  # noqa: ANN401 - anything at all
     if isinstance(kind, Array):
         return [plain(kind.item, one) for one in value]
     if isinstance(kind, Map):
-        return sorted((key, plain(kind.value, one)) for key, one in value.items())
+        return sorted((key, plain(kind.item, one)) for key, one in value.items())
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, dt.time):
@@ -287,7 +287,7 @@ def read(kind: Type, value: Any) -> Any:  # noqa: ANN401 - as above
     if isinstance(kind, Array):
         return [read(kind.item, one) for one in value]
     if isinstance(kind, Map):
-        return sorted((key, read(kind.value, one)) for key, one in value)
+        return sorted((key, read(kind.item, one)) for key, one in value)
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         return value.astimezone(dt.UTC)
     return value

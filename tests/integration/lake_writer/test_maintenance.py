@@ -15,7 +15,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from headrace.config.load import load_lake_table
 from headrace.errors import HeadraceError
 from headrace.iceberg.append import Append, append
-from headrace.iceberg.tables import ensure_table, table_loader
+from headrace.iceberg.catalog import table_loader
+from headrace.iceberg.tables import ensure_table
 from headrace.kafka.sender import KafkaRecord
 from headrace.landing import commits as protocol
 from headrace.schema.avro import parse_avro

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.config.load import load_lake_table, load_workspace
-from headrace.iceberg.tables import table_loader
+from headrace.iceberg.catalog import table_loader
 from headrace.kafka.sender import KafkaRecord
 from lake_writer.audit import audit
 from lake_writer.writer import Landed

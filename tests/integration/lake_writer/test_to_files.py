@@ -13,8 +13,9 @@ import pytest
 from headrace import contract
 from headrace.config.load import load_lake_table
 from headrace.errors import Terminal, Transient
+from headrace.iceberg.catalog import table_loader
 from headrace.iceberg.table_files import TableFiles, location_of
-from headrace.iceberg.tables import ensure_table, table_loader
+from headrace.iceberg.tables import ensure_table
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import KafkaRecord
 from headrace.records.avro.writer import AvroWriter

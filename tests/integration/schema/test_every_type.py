@@ -107,9 +107,9 @@ EVERY_TYPE = with_metadata(
             *(Field(name, type_, nullable=True, doc=f"a {name}") for name, type_ in LEAVES.items()),
             Field("inner", LEAF_RECORD, nullable=False),
             Field("many", Array(LEAF_RECORD, item_nullable=True), nullable=True),
-            Field("named", Map(LEAF_RECORD, value_nullable=False), nullable=True),
+            Field("named", Map(LEAF_RECORD, item_nullable=False), nullable=True),
             Field("words", Array(Primitive.STRING, item_nullable=True), nullable=True),
-            Field("counts", Map(Primitive.LONG, value_nullable=True), nullable=True),
+            Field("counts", Map(Primitive.LONG, item_nullable=True), nullable=True),
             Field("deep", Array(Map(Array(Primitive.UUID, False), True), False), nullable=False),
         ),
     )

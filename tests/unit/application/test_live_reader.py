@@ -18,7 +18,7 @@ from headrace.errors import ClusterUnreachable, Terminal
 from headrace.kafka.groups import ShownOffsets
 from headrace.kafka.leaders import TopicEnds
 from headrace.landing.topic_values import Values
-from headrace.records.hygiene.settings import HygieneRules
+from headrace.records.hygiene.rules import HygieneRules
 from headrace.secret import Secret
 
 if TYPE_CHECKING:

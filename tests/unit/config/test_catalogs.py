@@ -8,7 +8,7 @@ import pytest
 
 from headrace.config.load import load_workspace
 from headrace.errors import BadConfig
-from headrace.iceberg.spark_catalog import S3_FILE_IO, jar_sets, spark_catalog_settings
+from headrace.iceberg.catalog import S3_FILE_IO, jar_sets, spark_catalog_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

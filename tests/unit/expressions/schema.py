@@ -16,7 +16,7 @@ SCHEMA = Record(
         Field("ts", Primitive.TIMESTAMP_MICROS, nullable=False),
         Field("geo", GEO, nullable=True),
         Field("tags", Array(TAG, item_nullable=False), nullable=True),
-        Field("labels", Map(Primitive.STRING, value_nullable=False), nullable=True),
+        Field("labels", Map(Primitive.STRING, item_nullable=False), nullable=True),
         Field("n", Primitive.LONG, nullable=False),
         Field("a b", Primitive.STRING, nullable=True),
     ),

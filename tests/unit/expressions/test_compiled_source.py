@@ -28,7 +28,7 @@ SCHEMA = Record(
         Field("user_id", Primitive.STRING, nullable=True),
         Field("event_type", Primitive.STRING, nullable=False),
         Field("n", Primitive.INT, nullable=False),
-        Field("m", Map(Primitive.LONG, value_nullable=False), nullable=False),
+        Field("m", Map(Primitive.LONG, item_nullable=False), nullable=False),
         Field("class", Primitive.STRING, nullable=False),
         Field("back`quote", Primitive.STRING, nullable=False),
     ),

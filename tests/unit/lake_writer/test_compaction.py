@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.iceberg.bound_values import FileSpan
+from headrace.iceberg.scans import FileSpan
 from lake_writer.compaction import FEWEST_FILES, HOUR_US, SETTLED_AFTER_US, hours_to_compact
 
 MIB = 2**20

@@ -68,7 +68,7 @@ def held(kind: Type, value: Any) -> Any:  # noqa: ANN401 - the decision's table,
     if isinstance(kind, Array):
         return [held(kind.item, one) for one in value]
     if isinstance(kind, Map):
-        return {key: held(kind.value, one) for key, one in value.items()}
+        return {key: held(kind.item, one) for key, one in value.items()}
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, dt.datetime):
@@ -98,9 +98,7 @@ def conforms(kind: Type, value: Any, *, nullable: bool) -> bool:  # noqa: ANN401
             return (
                 type(value) is dict
                 and all(type(key) is str for key in value)
-                and all(
-                    conforms(kind.value, v, nullable=kind.value_nullable) for v in value.values()
-                )
+                and all(conforms(kind.item, v, nullable=kind.item_nullable) for v in value.values())
             )
         case Enumeration():
             return value in kind.symbols

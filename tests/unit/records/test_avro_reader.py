@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace.errors import Transient
-from headrace.records.avro.leaf_bytes import long_bytes
 from headrace.records.avro.resolution import Resolver
 from headrace.records.avro.source import MOST_EMPTY_ITEMS
+from headrace.records.avro.writer import long_bytes
 from headrace.records.avro.writer_schema import Fields, parse, smallest
 from headrace.records.framing import VALUE_HEADER
 from headrace.records.rows import BadRecord

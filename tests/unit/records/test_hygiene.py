@@ -21,7 +21,7 @@ from headrace.records.rows import Row, row_class
 from headrace.schema.model import Array, Decimal, Field, Primitive, Record
 
 if TYPE_CHECKING:
-    from headrace.records.hygiene.settings import HygieneRules
+    from headrace.records.hygiene.rules import HygieneRules
     from headrace.records.rows import BadRecordKind
 
 USER = Record(
@@ -191,7 +191,7 @@ def test_the_first_rule_that_a_record_breaks_is_told() -> None:
         broken(rule, row(id="x", n=1), late),
     ]
     assert [one.kind for one in told if one] == ["required", "range", "future_skew"]
-    each = [rule.check()(row(n=-1), late, NOW_MS) for rule in rules(rule, EVENT)]
+    each = [first_broken([one])(row(n=-1), late, NOW_MS) for one in rules(rule, EVENT)]
     assert [one.kind for one in each if one] == ["required", "range", "future_skew"]
 
 

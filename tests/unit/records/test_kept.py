@@ -11,7 +11,7 @@ from headrace.contract import RECORD, record_field, with_metadata
 from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.landing.record_columns import RecordColumns, RecordParts, decoder
 from headrace.landing.topic_values import Values
-from headrace.records.hygiene.settings import HygieneRules
+from headrace.records.hygiene.rules import HygieneRules
 from headrace.schema.arrow import to_arrow
 from headrace.schema.model import Field, Primitive, Record
 

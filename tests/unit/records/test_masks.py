@@ -7,7 +7,7 @@ import pytest
 from headrace.config.common.hygiene import Hygiene
 from headrace.errors import Terminal
 from headrace.records.hygiene.masks import masks
-from headrace.records.hygiene.settings import HygieneRules
+from headrace.records.hygiene.rules import HygieneRules
 from headrace.records.rows import Row, row_class
 from headrace.schema.model import Array, Field, Map, Primitive, Record, Type
 
@@ -59,7 +59,7 @@ def test_bytes_are_hashed_to_bytes() -> None:
 def test_masks_reach_into_records_lists_and_maps() -> None:
     texts = Array(Primitive.STRING, item_nullable=True)
     assert masked(texts, "redact", ["a", None]) == ["***", None]
-    labels = Map(Primitive.STRING, value_nullable=True)
+    labels = Map(Primitive.STRING, item_nullable=True)
     assert masked(labels, "redact", {"k": "a", "n": None}) == {"k": "***", "n": None}
     assert masked(labels, "redact", {"k": "a", "n": "b"}, "x.k") == {"k": "***", "n": "b"}
     assert masked(labels, "redact", {"n": "b"}, "x.k") == {"n": "b"}

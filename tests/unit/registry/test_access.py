@@ -195,7 +195,7 @@ def test_a_context_has_ids_of_its_own(registry_server: RegistryServer, tmp_path:
         assert "tv.Third" in client("b").schema_by_id(outside.id)
         registry_server.stop()
     registry_server.start()
-    assert client(":.eu:s").latest(":.eu:s").id == inside.id
+    assert "tv.Event" in client(":.eu:s").latest(":.eu:s")
     assert client(":.us:s").register(":.us:s", OTHER) == registry_server.first_id
 
 

@@ -309,9 +309,8 @@ def test_somebody_elses_404_is_no_unknown_id(
 def test_the_newest_version_of_a_subject(registry_server: RegistryServer) -> None:
     registry_server.put("a/b value", EVENT)
     more = schema(ID, {"name": "kind", "type": "string", "default": ""})
-    held = registry_server.put("a/b value", more)
-    found = registry(registry_server).latest("a/b value")
-    assert (found.id, found.version, found.text, found.guid) == (held.id, 2, more, held.guid)
+    registry_server.put("a/b value", more)
+    assert registry(registry_server).latest("a/b value") == more
 
 
 def test_a_subject_that_is_not_there(registry_server: RegistryServer) -> None:

@@ -155,7 +155,7 @@ def values(type_: Type) -> st.SearchStrategy[object]:
     if isinstance(type_, Array):
         return st.lists(_or_none(values(type_.item), type_.item_nullable), max_size=3)
     if isinstance(type_, Map):
-        value = _or_none(values(type_.value), type_.value_nullable)
+        value = _or_none(values(type_.item), type_.item_nullable)
         return st.dictionaries(st.text(max_size=3), value, max_size=3)
     return st.fixed_dictionaries(
         {field.name: _or_none(values(field.type), field.nullable) for field in type_.fields}
@@ -223,7 +223,7 @@ def in_memory(type_: Type, value: object) -> object:
     if isinstance(type_, Array) and isinstance(value, list):
         return [in_memory(type_.item, item) for item in value]
     if isinstance(type_, Map) and isinstance(value, dict):
-        return {key: in_memory(type_.value, item) for key, item in value.items()}
+        return {key: in_memory(type_.item, item) for key, item in value.items()}
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, dt.time):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.schema.avro import SchemaRefused, load_avro, parse_avro, to_avro
+from headrace.schema.avro import load_avro, parse_avro, to_avro
 from headrace.schema.model import (
     Array,
     Decimal,
@@ -18,6 +18,7 @@ from headrace.schema.model import (
     Primitive,
     Record,
 )
+from headrace.schema.rules import SchemaRefused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +69,7 @@ def test_a_schema_as_users_write_it() -> None:
             Field("kind", Enumeration("tv.Kind", ("start", "stop")), nullable=False),
             Field("items", Array(held, item_nullable=True), nullable=False),
             Field("first", held, nullable=False),
-            Field("tags", Map(Primitive.STRING, value_nullable=False), nullable=False),
+            Field("tags", Map(Primitive.STRING, item_nullable=False), nullable=False),
             Field("price", Decimal(9, 2), nullable=False),
         ),
         doc="What was played.",

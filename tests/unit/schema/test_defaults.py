@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.schema.avro import SchemaRefused, parse_avro
+from headrace.schema.avro import parse_avro
 from headrace.schema.model import Record
+from headrace.schema.rules import SchemaRefused
 
 
 def schema(kind: object, default: object) -> dict[str, object]:

@@ -19,7 +19,7 @@ from headrace.contract import RAW_SCHEMA
 from headrace.kafka.groups import ShownOffsets
 from headrace.kafka.leaders import TopicEnds
 from headrace.landing.topic_values import Values
-from headrace.records.hygiene.settings import HygieneRules
+from headrace.records.hygiene.rules import HygieneRules
 from stream_app.follow.source import FollowReader
 from stream_app.hybrid_source import HybridReader
 

@@ -153,7 +153,7 @@ _TABLE: Final = (
     Row("size cardinality", "{>i", "len({0})"),
     Row("map_contains_key", "{S>b?", "{1} in {0}"),
     Row("map_keys", "{>", "[*{0}]", of=lambda _: _TEXTS),
-    Row("map_values", "{>", "[*{0}.values()]", of=lambda kind: Array(kind.value, True)),
+    Row("map_values", "{>", "[*{0}.values()]", of=lambda kind: Array(kind.item, True)),
     Row(
         "array_compact",
         "[>",

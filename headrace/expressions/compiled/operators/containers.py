@@ -32,7 +32,7 @@ def field(scope: Scope, value: Fragment, name: str) -> Fragment:
     """Compile `.name`."""
     kind = value.kind
     if isinstance(kind, Map):
-        return lift(scope, [value], kind.value, lambda x: f"{x}.get({name!r})", nullable=True)
+        return lift(scope, [value], kind.item, lambda x: f"{x}.get({name!r})", nullable=True)
     if not isinstance(kind, Record):
         raise Refused(f'".{name}" of {value.kind_name}')
     number = number_of(kind, name)
@@ -58,7 +58,7 @@ def item(what: str, scope: Scope, value: Fragment, index: Fragment) -> Fragment:
     kind = value.kind
     if isinstance(kind, Map) and what != "get()":
         values = [value, need(index, [STRING], "a key")]
-        return lift(scope, values, kind.value, lambda x, y: f"{x}.get({y})", nullable=True)
+        return lift(scope, values, kind.item, lambda x, y: f"{x}.get({y})", nullable=True)
     if not isinstance(kind, Array):
         raise Refused(f"{what} of {value.kind_name}")
     counts_from_1 = what.endswith("element_at()")

@@ -1,16 +1,20 @@
-"""What bounds in manifests tell of times, by the type that a column had when a file was written."""
+"""What scans of a table tell: times and sizes of its files, offsets of its rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.contract import INGESTION_TS
+from pyiceberg.expressions import EqualTo
+
+from headrace.contract import INGESTION_TS, METADATA, OFFSET, PARTITION, TOPIC
 from headrace.times import DAY_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
     from pyiceberg.table import Table
 
 
@@ -40,3 +44,17 @@ def file_spans(table: Table) -> Iterator[FileSpan]:
         least_us = time_bound((task.file.lower_bounds or {}).get(number))
         if least_us is not None:
             yield FileSpan(least_us, task.file.file_size_in_bytes)
+
+
+def offsets_of(table: Table, topic: str) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield partitions and offsets of all rows that came from a topic, in no order."""
+    columns = (TOPIC, PARTITION, OFFSET)
+    of_topic = EqualTo(TOPIC, topic)  # type: ignore[call-arg]  # as pyiceberg's docs have it
+    scan = table.scan(row_filter=of_topic, selected_fields=columns)
+    for batch in scan.to_arrow_batch_reader():
+        metadata = batch.column(METADATA)
+        partition, offset = (
+            metadata.field(name.removeprefix(f"{METADATA}.")).to_numpy(zero_copy_only=False)
+            for name in (PARTITION, OFFSET)
+        )
+        yield partition, offset
