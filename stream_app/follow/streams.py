@@ -53,7 +53,7 @@ def followed_streams(
         return {}
     spark, workspace, app = opening.spark, opening.workspace, opening.app
     tables = _tables(app, sources)
-    follows = [follow for source in sources.values() if (follow := source.follow) is not None]
+    follows = list(_follows(sources).values())
     # Before anything is held for a run that cannot begin.
     columns = {
         name: _columns(workspace, source, tables[source.identifier], bound_ahead(app, name))
@@ -68,7 +68,6 @@ def followed_streams(
     spark.dataSource.register(FollowSource)
     streams = {}
     for name, source in sources.items():
-        ahead = bound_ahead(app, name)
         options = FollowOptions(
             workspace=str(workspace.root),
             table=source.identifier,
@@ -82,8 +81,8 @@ def followed_streams(
             rejected=str(rejected_folder(workspace.state_dir, app, name_of(app, source))),
             readers=spark.sparkContext.defaultParallelism,
             once=opening.once,
-            begin=None if begin is None else begin.to_json(),
-            ahead=None if ahead is None else ahead.to_json(),
+            begin=begin,
+            ahead=bound_ahead(app, name),
         )
         reader = spark.readStream.format(NAME)
         streams[name] = reader.option("settings", msgspec.json.encode(options).decode()).load()
@@ -94,8 +93,8 @@ def _tables(
     app: LoadedApp, sources: Mapping[str, IcebergSource]
 ) -> dict[str, FollowedTableSettings]:
     found: dict[str, FollowedTableSettings] = {}
-    for name, source in sources.items():
-        follow = _follow(source)
+    for name, follow in _follows(sources).items():
+        source = sources[name]
         followed = FollowedTableSettings(
             source.identifier,
             follow.time_column or INGESTION_TS,
@@ -164,10 +163,8 @@ def _columns(
     return source.columns or tuple(field.name for field in table.columns.fields)
 
 
-def _follow(source: IcebergSource) -> Follow:
-    if source.follow is None:
-        raise UsageError(f"{source.identifier} is not followed", "add follow: {} to the source")
-    return source.follow
+def _follows(sources: Mapping[str, IcebergSource]) -> dict[str, Follow]:
+    return {name: one.follow for name, one in sources.items() if one.follow is not None}
 
 
 def name_of(app: LoadedApp, source: KafkaTopics | HybridSource | IcebergSource) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from backfill.plan.period import Period, parse_period
-from backfill.plan.preconditions import NullTimes, RowsWithoutTime
+from backfill.plan.preconditions import NullTimes, RowsWithoutTime, UpTo
 from backfill.read.enumerator import FileEnumerator
 from backfill.read.file_columns import may_be_null
 from backfill.read.listing import has_deletes
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 ALWAYS: Final = parse_period("0001-01-01", "9999-12-31")
 FILES_AT_ONCE: Final = 4
 HOPS_KEPT: Final = 16
-UpTo = Literal["complete", "committed"]
 
 
 @dataclass(frozen=True, slots=True)
