@@ -9,7 +9,6 @@ from backfill.run.planning import sources_of
 from backfill.run.request import state_of
 from backfill.run.watermarks import log_widening, watermarks_of
 from headrace.application.live import live_options
-from headrace.application.positions import to_json
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app.check_sources import differences
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
@@ -69,7 +68,7 @@ def hybrid_streams(opening: LiveStart, hybrids: Mapping[str, HybridSource]) -> d
         options |= {
             "plan": str(handover.plan_file),
             "table": pair.past.identifier,
-            "handover": json.dumps(to_json(handover.positions[name], handover.epochs[name])),
+            "handover": json.dumps(handover.offsets[name]),
         }
         streams[name] = spark.readStream.format(hybrid_source.NAME).options(**options).load()
     # What the histories deliver out of order is late for a watermark that is no wider than live.

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
-from backfill.plan.period import parse_period
 from backfill.run import tags
 from backfill.run.planning import plan_to_run, sources_of
 from backfill.run.request import ReplayRequest, state_of
 from headrace import state_files
-from headrace.application.positions import epochs_from_json, from_json, to_json
+from headrace.application.positions import to_json
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import load_table
-from headrace.iceberg.history import main_line
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.leaders import NO_EPOCH, Reached
-from headrace.landing.commit_state import SUMMARY, SnapshotState, current_state, state_property
+from headrace.landing.commit_state import state_property
+from headrace.landing.commits import state_in
+from headrace.times import MICROSECOND
+from stream_app.follow.table import ALWAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.landing.commit_state import CommitState
 
-ALL_OF_IT = ("0001-01-01", "9999-12-31")
-MICROSECONDS_PER_S = 1_000_000
 ATTEMPTS = 5
+# Positions in topics, as `positions.to_json` writes them.
+Offset: TypeAlias = dict[str, dict[str, int | list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The plan over the tables, and the first offsets that none of them has.
-
-    `epochs` are those of leaders whose logs had all before them.
-    """
+    """The plan over the tables, and the first offsets that none of them has, as a source's offset."""
 
     plan_file: Path
-    positions: Mapping[str, Positions]
-    epochs: Mapping[str, Epochs]
+    offsets: Mapping[str, Offset]
 
 
 def hand_over(
@@ -75,12 +72,11 @@ def hand_over(
     state = state_of(workspace, run_id)
     kept = state.folder / "handover.json"
     if fresh:
-        plan, positions, epochs = _decided(workspace, pairs, watermarks)
+        plan, offsets = _decided(workspace, pairs, watermarks)
         for source in sources_of(workspace, plan).values():
             tags.hold(source, run_id)
         plan.write(state.plan_file)
-        decided = {name: to_json(one, epochs[name]) for name, one in positions.items()}
-        state_files.write(kept, json.dumps(decided).encode())
+        state_files.write(kept, json.dumps(offsets).encode())
     missing = [one.name for one in (state.plan_file, kept) if not one.exists()]
     if missing:
         raise Terminal(
@@ -88,12 +84,8 @@ def hand_over(
             f"{state.folder} has no {' and no '.join(missing)}",
             "restore that folder; or start over with another name in the file or another state_dir",
         )
-    said = state_files.read(kept, dict[str, dict[str, Any]], f"restore {kept}, or start over")
-    return Handover(
-        state.plan_file,
-        {name: from_json(one) for name, one in said.items()},
-        {name: epochs_from_json(one) for name, one in said.items()},
-    )
+    advice = f"restore {kept}, or start over"
+    return Handover(state.plan_file, state_files.read(kept, dict[str, Offset], advice))
 
 
 def commit_state_of(states: Iterable[CommitState], topic: str, table: str) -> CommitState:
@@ -126,16 +118,15 @@ def gaps(positions: Mapping[int, int], held: Mapping[int, range], topic: str) ->
 
 def _decided(
     workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]
-) -> tuple[Plan, dict[str, Positions], dict[str, Epochs]]:
-    """Return plan and positions of one and the same state of the tables, which move on meanwhile."""
+) -> tuple[Plan, dict[str, Offset]]:
+    """Return plan and offsets of one and the same state of the tables, which move on meanwhile."""
     for _ in range(ATTEMPTS):
         tables = {name: load_table(workspace, pair.past.identifier) for name, pair in pairs.items()}
-        found = {name: _positions(workspace, name, pairs[name], tables[name]) for name in pairs}
+        offsets = {name: _offset(workspace, name, pairs[name], tables[name]) for name in pairs}
         plan = _plan(workspace, pairs, watermarks)
         planned = {source.name: source.snapshot_id for source in plan.sources}
         if all(planned[pairs[name].past.identifier] == _head(tables[name]) for name in pairs):
-            positions = {name: one for name, (one, _) in found.items()}
-            return plan, positions, {name: epochs for name, (_, epochs) in found.items()}
+            return plan, offsets
     raise Transient(
         "other jobs committed to the tables each time that their history was planned",
         "start it again when fewer jobs commit to them",
@@ -147,9 +138,8 @@ def _head(table: Table) -> int | None:
     return None if head is None else head.snapshot_id
 
 
-def _positions(
-    workspace: Workspace, name: str, pair: Pair, table: Table
-) -> tuple[Positions, Epochs]:
+def _offset(workspace: Workspace, name: str, pair: Pair, table: Table) -> Offset:
+    """Return the first offsets that a table does not have, with the epochs of leaders that had all."""
     kafka = KafkaCluster(workspace.cluster(pair.live.cluster))
     positions: Positions = {}
     epochs: Epochs = {}
@@ -179,39 +169,27 @@ def _positions(
             "removes more, or restore the topic; a live candidate alone begins with the records "
             "that remain",
         )
-    return positions, epochs
+    return to_json(positions, epochs)
 
 
 def _commit_states(table: Table) -> list[CommitState]:
     prefix = state_property("")
-    line = [
-        SnapshotState(
-            one.snapshot_id,
-            None if one.summary is None else one.summary.additional_properties.get(SUMMARY),
-        )
-        for one in main_line(table)
-    ]
-    known = [one.snapshot_id for one in table.metadata.snapshots]
-    found = [
-        current_state(name.removeprefix(prefix), said, line, known)
-        for name, said in table.properties.items()
-        if name.startswith(prefix)
-    ]
+    writers = [name.removeprefix(prefix) for name in table.properties if name.startswith(prefix)]
+    found = [state_in(table, writer) for writer in writers]
     return [state for state in found if state is not None]
 
 
 def _plan(workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]) -> Plan:
     threshold = min(pair.past.max_misalignment_threshold for pair in pairs.values())
-    threshold_us = round(threshold.total_seconds() * MICROSECONDS_PER_S)
     tables = tuple(pair.past.identifier for pair in pairs.values())
     # The sources go through their histories in one plan: who asks for more decides for all.
     order: Order = "strict" if any(pair.order == "strict" for pair in pairs.values()) else "bounded"
     request = ReplayRequest(
         tables,
-        parse_period(*ALL_OF_IT),
+        ALWAYS,
         (),
         order,
-        threshold_us,
+        threshold // MICROSECOND,
         # There is nobody to ask whether times without bounds may be read.
         scan=True,
         null_times={pair.past.identifier: pair.past.null_times for pair in pairs.values()},

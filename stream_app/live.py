@@ -7,8 +7,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-import structlog
-
 from backfill.lookups.frames import LookupFrames
 from headrace import state_files
 from headrace.application.late_rows import DroppedLate, LateRows
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.signals import Drain
 
-
-log = structlog.get_logger(__name__)
 Live: TypeAlias = KafkaTopics | HybridSource | IcebergSource
 
 
@@ -115,7 +111,7 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
         name, late = app.config.name, LateRows(None, is_of_tables)
-        query = start(result, app.config.sink, workspace, name, checkpoint, once=False, late=late)
+        query = start(result, app.config.sink, workspace, name, checkpoint, late)
         watch = FollowWatch(checkpoint) if followed else None
         rows = finish(query, name, drain, until_no_data=once, watch=watch)
         readers = (

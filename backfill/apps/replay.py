@@ -170,8 +170,7 @@ class AppReplay:
             self.run.workspace,
             self.run.run_id,
             state.checkpoint,
-            once=False,
-            late=late,
+            late,
         )
 
     def _sources(self, stage: Stage) -> dict[str, DataFrame]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal
 from headrace.iceberg.spark_catalog import quoted
 from headrace.problems import did_you_mean
@@ -29,13 +28,10 @@ JSON_OPTIONS: Final = {
 def require_columns(result: DataFrame, sink: AppSink) -> None:
     """Refuse a result without the columns that its sink names, before anything runs."""
     have = {field.name: field.dataType.simpleString() for field in result.schema.fields}
-    wanted = {"time_column": [sink.time_column]}
-    if isinstance(sink, IcebergSink):
-        wanted |= {"key": list(sink.key), "version": [sink.version], "deleted": [sink.deleted]}
-    else:
-        wanted |= {"key": [getattr(sink, "key", None)]}
-    for option, names in wanted.items():
-        for name in names:
+    # Not every sink has each of these options.
+    named = {one: getattr(sink, one, None) for one in ("time_column", "key", "version", "deleted")}
+    for option, names in named.items():
+        for name in names if isinstance(names, tuple) else (names,):
             if name is not None and name not in have:
                 raise Terminal(
                     f"sink.{option} is {name}, but the result has no such column",
@@ -43,7 +39,7 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
                 )
     typed = {"time_column": "timestamp", "deleted": "boolean"}
     for option, kind in typed.items():
-        name = getattr(sink, option, None)
+        name = named[option]
         if name is not None and have[name] != kind:
             raise Terminal(
                 f"sink.{option} is {name}, but that column has type {have[name]}",

@@ -90,10 +90,11 @@ def _recounted(spark: SparkSession, operator: Java, may_repeat: MayRepeat) -> in
     late, keys = operator.watermarkExpressionForLateEvents().get(), partial.groupingExpressions()
     numbered, number = plans.numbered(below)
     if number is None:
-        plan = plans.filtered(late, plans.projected(keys, below))
+        plan = plans.nodes.FilterExec(late, plans.nodes.ProjectExec(keys, below))
         return int(plan.execute().count())
     # Of one record in several windows there are several rows.
-    plan = plans.filtered(late, plans.projected(keys.appended(number), numbered))
+    windows = plans.nodes.ProjectExec(keys.appended(number), numbered)
+    plan = plans.nodes.FilterExec(late, windows)
     return plans.distinct(number, plan)
 
 
@@ -128,19 +129,11 @@ class _Plans:
     def __init__(self, spark: SparkSession) -> None:
         jvm: Java = spark._jvm  # noqa: SLF001 - there is no other way to Spark's plans
         self._spark = spark
-        self._exec = jvm.org.apache.spark.sql.execution
+        self.nodes = jvm.org.apache.spark.sql.execution
         self._expressions = jvm.org.apache.spark.sql.catalyst.expressions
         self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
         self._list = jvm.java.util.ArrayList
         self._none = jvm.scala.Option.empty
-
-    def projected(self, columns: Java, child: Java) -> Java:
-        """Return a projection."""
-        return self._exec.ProjectExec(columns, child)
-
-    def filtered(self, condition: Java, child: Java) -> Java:
-        """Return a filter."""
-        return self._exec.FilterExec(condition, child)
 
     def numbered(self, node: Java) -> tuple[Java, Java | None]:
         """Return the plan with a number for each row from before a row was put into many windows.
@@ -151,23 +144,23 @@ class _Plans:
         if kind == "ExpandExec":
             alias = self._row_number()
             number = alias.toAttribute()
-            child = self.projected(node.child().output().appended(alias), node.child())
+            child = self.nodes.ProjectExec(node.child().output().appended(alias), node.child())
             rows = self._seq(one.appended(number) for one in each(node.projections()))
-            return self._exec.ExpandExec(rows, node.output().appended(number), child), number
+            return self.nodes.ExpandExec(rows, node.output().appended(number), child), number
         if kind not in {*AROUND, "ProjectExec", "FilterExec"}:
             return node, None
         child, number = self.numbered(node.child())
         if number is None or kind in AROUND:
             return child, number
         if kind == "FilterExec":
-            return self.filtered(node.condition(), child), number
-        return self.projected(node.projectList().appended(number), child), number
+            return self.nodes.FilterExec(node.condition(), child), number
+        return self.nodes.ProjectExec(node.projectList().appended(number), child), number
 
     def distinct(self, column: Java, plan: Java) -> int:
         """Return how many different values a column of a plan has."""
         from pyspark.sql import DataFrame  # noqa: PLC0415 - importing it takes a second
 
-        found = self.projected(self._seq([column]), plan)
+        found = self.nodes.ProjectExec(self._seq([column]), plan)
         session: Java = self._spark._jsparkSession  # noqa: SLF001 - as above
         rows = session.internalCreateDataFrame(found.execute(), found.schema(), False)
         return DataFrame(rows, self._spark).distinct().count()

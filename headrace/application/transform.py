@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.application.ahead_of_time import Ahead
 from headrace.application.functions import load, register
 from headrace.errors import HeadraceError, Terminal
+from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.config.load import LoadedApp
-
-MICROSECOND = timedelta(microseconds=1)
 
 
 class Sources(Mapping[str, "DataFrame"]):
