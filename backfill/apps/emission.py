@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from backfill.apps.live_differences import WITH_STATE
 from backfill.apps.publish import staging_of
 from backfill.plan.period import duration
 from backfill.run.fingerprint import AppFingerprint
@@ -17,7 +18,7 @@ from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.spark_catalog import spark_name
 from headrace.jvm.plans import analyzed, expressions, kind_of, with_subqueries
-from headrace.times import MICROSECOND
+from headrace.times import DAY_US, MICROSECOND
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -129,10 +130,8 @@ def _warn(result: DataFrame, app: LoadedApp, plan: Plan, period: Period) -> None
         )
 
 
-DAY_US: Final = 86_400_000_000
 # What a month of an interval is at the most.
 MONTH_US: Final = 31 * DAY_US
-WITH_STATE: Final = ("TransformWithState", "FlatMapGroups")
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,13 +113,9 @@ def _columns(
         name: {one.name: one.dataType.simpleString() for one in frame.schema.fields}
         for name, frame in (left, right)
     }
-    asked = [
-        *options.key,
-        *options.ignored,
-        *([options.time_column] if options.time_column else []),
-    ]
+    required = [*options.key, *([options.time_column] if options.time_column else [])]
     for table, columns in have.items():
-        for column in asked:
+        for column in required:
             if column not in columns and column not in options.ignored:
                 raise UsageError(
                     f"table {table} has no column {column}", did_you_mean(column, list(columns))
@@ -182,9 +178,8 @@ def _named(keys: DataFrame, options: CompareOptions) -> DataFrame:
     """Return the keys that do not match: rows in pairs, rows without a partner, and the cause."""
     mismatches = keys.where("n_left + n_right > matched * 2").withColumn("cause", _cause(options))
     if options.late is not None and options.time_column is not None:
-        mismatches = _with_late(
-            mismatches, options, options.late, _time_us(options.time_column, options)
-        )
+        time_us = _time_us(options.time_column, options.key)
+        mismatches = _with_late(mismatches, options, options.late, time_us)
     single = [F.col(name) - F.col("matched") for name in ("n_left", "n_right")]
     rest = (
         F.when(F.col("n_right") == 0, MismatchKind.MISSING.value)
@@ -211,13 +206,10 @@ def _with_late(
     return joined.withColumn("cause", F.coalesce("cause", is_late)).drop("late_key")
 
 
-def _time_us(column: str, options: CompareOptions) -> Column:
+def _time_us(column: str, key: tuple[str, ...]) -> Column:
     """Return the time of a mismatch, from whichever side has a row."""
-    time = (
-        F.col(f"key.`{column}`")
-        if column in options.key
-        else F.coalesce(*(F.col(f"{side}.`{column}`") for side in ("left", "right")))
-    )
+    places = ("key",) if column in key else ("left", "right")
+    time = F.coalesce(*(F.col(f"{place}.`{column}`") for place in places))
     return F.unix_micros(time.cast("timestamp"))
 
 
@@ -225,7 +217,7 @@ def _cause(options: CompareOptions) -> Column:
     """Return the cause of a mismatch where the time tells it, else null."""
     if options.time_column is None or options.period is None:
         return F.lit(None).cast("string")
-    time_us = _time_us(options.time_column, options)
+    time_us = _time_us(options.time_column, options.key)
     near_start = time_us < options.period.start_us + options.boundary_us
     near_end = time_us >= options.period.end_us_exclusive - options.boundary_us
     return F.when(near_start | near_end, MismatchKind.BOUNDARY.value)
