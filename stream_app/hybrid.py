@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backfill.run.planning import sources_of
 from backfill.run.request import state_of
 from backfill.run.watermarks import log_widening, watermarks_of
-from headrace.application.live import live_options
+from headrace.application.live import LiveStart, live_options
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app.check_sources import differences
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.config.load import LoadedApp
-    from stream_app.live import LiveStart
 
 
 def hybrid_streams(opening: LiveStart, hybrids: Mapping[str, HybridSource]) -> dict[str, DataFrame]:
@@ -47,15 +46,7 @@ def hybrid_streams(opening: LiveStart, hybrids: Mapping[str, HybridSource]) -> d
     spark.dataSource.register(hybrid_source.HybridSource)
     streams = {}
     for name, pair in pairs.items():
-        ahead = bound_ahead(app, name)
-        options = live_options(
-            workspace,
-            app,
-            hybrids[name].live,
-            ahead=ahead,
-            once=opening.once,
-            fresh=opening.fresh,
-        )
+        options = live_options(opening, hybrids[name].live, bound_ahead(app, name))
         table = tables[pair.past.identifier]
         columns = from_iceberg(table.table.schema(), table.table.properties)
         live = stored_avro(options["schema"], "the source's schema")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from headrace.errors import HeadraceError, Terminal
 from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -19,21 +20,12 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
 
 
-class Sources(Mapping[str, "DataFrame"]):
+class Sources(UserDict[str, "DataFrame"]):
     """What `build(sources)` is given: a streaming DataFrame for each source, and the session."""
 
     def __init__(self, spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
+        super().__init__(frames)
         self.spark = spark
-        self._frames = dict(frames)
-
-    def __getitem__(self, name: str) -> DataFrame:
-        return self._frames[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._frames)
-
-    def __len__(self) -> int:
-        return len(self._frames)
 
 
 def bound_ahead(app: LoadedApp, name: str) -> Ahead | None:

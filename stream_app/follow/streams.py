@@ -26,16 +26,17 @@ from stream_app.follow.task import FollowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
     from headrace.application.ahead_of_time import Ahead
+    from headrace.application.live import LiveStart
     from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
     from headrace.config.app.follow import Follow
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from stream_app.follow.position import FollowPosition
-    from stream_app.live import LiveStart
 
 
 def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
@@ -46,7 +47,7 @@ def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
 
 
 def followed_streams(
-    opening: LiveStart, sources: Mapping[str, IcebergSource]
+    opening: LiveStart, checkpoint: Path, sources: Mapping[str, IcebergSource]
 ) -> dict[str, DataFrame]:
     """Return a stream for each of them, aligned by one frontier."""
     if not sources:
@@ -59,9 +60,9 @@ def followed_streams(
         name: _columns(workspace, source, tables[source.identifier], bound_ahead(app, name))
         for name, source in sources.items()
     }
-    holder = tags.holder_of(app.config.name, opening.checkpoint)
+    holder = tags.holder_of(app.config.name, checkpoint)
     begin = _begin(workspace, tables, _start(app, follows), holder) if opening.fresh else None
-    runs = opening.checkpoint.with_name("follow")
+    runs = checkpoint.with_name("follow")
     shutil.rmtree(runs, ignore_errors=True)
     folder = runs / uuid4().hex
     folder.mkdir(parents=True)
