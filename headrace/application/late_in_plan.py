@@ -46,17 +46,13 @@ def dropped_late(spark: SparkSession, query: str, may_repeat: MayRepeat) -> Drop
     A row of two operators counts at each that drops it. A record that belongs to several windows
     of an aggregation counts once there, whether all of them were closed or one.
     """
-    (running,) = (one for one in _active(spark) if one.name() == query)
+    active = spark._jsparkSession.streams().active()  # noqa: SLF001 - Python's own have no execution
+    (running,) = (one for one in active if one.name() == query)
     plan = running.streamingQuery().lastExecution().executedPlan()
     return sum(
         (_of_operator(spark, one, rows, may_repeat) for one, rows in _droppers(plan)),
         DroppedLate(),
     )
-
-
-def _active(spark: SparkSession) -> Iterable[Java]:
-    found: Iterable[Java] = spark._jsparkSession.streams().active()  # noqa: SLF001 - Python's own have no execution
-    return found
 
 
 def _droppers(node: Java) -> Iterator[tuple[Java, int]]:

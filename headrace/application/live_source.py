@@ -58,6 +58,10 @@ MOST_RECORDS: Final = 1_000_000
 ASK_EVERY_S: Final = 0.5
 # Brokers may be away for so long before a query ends of it.
 PATIENCE_S: Final = 300.0
+ADVICE: Final = (
+    "replay the lost records from the lake (backfill replay), and start live with a new state_dir; "
+    "or rewind the application to before the gap (headrace rewind)"
+)
 
 
 class LiveSource(DataSource):
@@ -122,11 +126,7 @@ def rejected_folder(state_dir: Path, app: LoadedApp, name: str) -> Path:
 class Share(InputPartition):
     """What one task reads."""
 
-    stretches: tuple[TopicRange, ...]
-
-    def __init__(self, stretches: Sequence[TopicRange]) -> None:
-        super().__init__(None)
-        self.stretches = tuple(stretches)
+    stretches: Sequence[TopicRange]
 
 
 class LiveReader(DataSourceStreamReader):
@@ -147,8 +147,7 @@ class LiveReader(DataSourceStreamReader):
         self._until = until
         self._fresh = fresh
         self._begin: Positions | None = None
-        self._at: Positions | None = None
-        self._epochs: Epochs = {}
+        self._at: dict[str, Any] | None = None
         self._seen: Positions = {}
         self._ends: dict[str, TopicEnds] = {}
         self._asked_at_s = float("-inf")
@@ -166,32 +165,32 @@ class LiveReader(DataSourceStreamReader):
         limit: object = None,  # noqa: ARG002 - Spark 4.2 gives both, Spark 4.1 none
     ) -> dict[str, Any]:
         """Return the end of the next batch, of a bounded size; where nothing is new, of the last."""
-        # Spark asks for the first batch's end before it asks for its beginning.
-        own = self._beginning() if self._at is None and self._fresh else self._at
-        at = own if start is None else from_json(start)
-        epochs = self._epochs if start is None else epochs_from_json(start)
+        if start is None:
+            # Spark asks for the first batch's end before it asks for its beginning.
+            start = self.initialOffset() if self._at is None and self._fresh else self._at
+        at = None if start is None else from_json(start)
+        epochs = {} if start is None else epochs_from_json(start)
         if time.monotonic() - self._asked_at_s >= ASK_EVERY_S:
             try:
                 self._see_ends(at or {}, epochs)
             except Transient:
-                if at is None or not self._is_patient:
+                if start is None or not self._is_patient:
                     raise
-                return to_json(at, epochs)
+                return start
             self._asked_at_s = time.monotonic()
-        self._at = self._seen if at is None else forward(at, capped(at, self._seen, MOST_RECORDS))
-        self._epochs = self._epochs_at(self._at, at or {}, epochs)
+        to = self._seen if at is None else forward(at, capped(at, self._seen, MOST_RECORDS))
+        self._at = to_json(to, self._epochs_at(to, at or {}, epochs))
         if self._begun is not None:
             # Spark asks on when the batch before is done, and tells of it only with the next one:
             # where a topic falls silent, never.
             self._show(self._begun)
-        return to_json(self._at, self._epochs)
+        return self._at
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Share out what lies in between; a partition's records stay with one task, in order."""
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
-        self._at = self._begun = from_json(end)
-        self._epochs = epochs_from_json(end)
-        found = stretches(from_json(start), self._at)
+        self._at, self._begun = end, from_json(end)
+        found = stretches(from_json(start), self._begun)
         return [Share(part) for part in shared_out(found, cores())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -241,7 +240,7 @@ class LiveReader(DataSourceStreamReader):
 
     def _see_ends(self, at: Positions, epochs: Epochs) -> None:
         """Learn where the topics end; refuse ones that are not those of which `at` was read."""
-        ends, reader = self._held(), reader_of(self._plan.reader)
+        ends, reader = self._held(), Reader(self._plan.reader, ADVICE)
         for topic, positions in at.items():
             spans = ends[topic].spans if topic in ends else {}
             require_not_shorter(reader, topic, positions, spans)
@@ -274,12 +273,3 @@ class LiveReader(DataSourceStreamReader):
                 != NO_EPOCH
             }
         return found
-
-
-def reader_of(name: str) -> Reader:
-    """Return a live source as a reader of its topics."""
-    return Reader(
-        name,
-        "replay the lost records from the lake (backfill replay), and start live with a new "
-        "state_dir; or rewind the application to before the gap (headrace rewind)",
-    )

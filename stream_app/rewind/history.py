@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill.plan.plan import Plan
+    from backfill.run.state import RunState
     from headrace.application.positions import Positions
     from headrace.config.app.file import KafkaTopics
     from headrace.config.load import LoadedApp
@@ -37,12 +38,14 @@ class RewindHistory:
 
     workspace: Workspace
     batches: tuple[Batch, ...]
-    replayed: ReplayedTables | None
+    # Of a query with hybrid sources: the run over the tables that it began with.
+    replayed: RunState | None
 
     def hold(self, batch: Batch, holder: str) -> None:
         """Tag the snapshots that the batch goes on from, beside those that are tagged already."""
-        if self.replayed is not None:
-            self.replayed.hold(batch)
+        if self.replayed is not None and _is_within(batch, plan := self.replayed.plan()):
+            for source in sources_of(self.workspace, plan).values():
+                replay_tags.hold(source, self.replayed.run_id)
         for name, needed in batch.needed.items():
             table = load_table(self.workspace, name)
             tags.move(table, holder, needed | tags.held(table, holder))
@@ -73,8 +76,16 @@ def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> RewindHisto
         lambda batch: _expired(batch, snapshots),
     ]
     if any(isinstance(app.config.sources[name], HybridSource) for name in names):
-        replayed = ReplayedTables.of(workspace, f"hybrid-{app.config.name}")
-        obstacles.append(replayed.obstacle)
+        replayed = state_of(workspace, f"hybrid-{app.config.name}")
+        plan = replayed.plan()
+        # As the tables are now.
+        expired = [
+            one.name
+            for one in plan.sources
+            if one.snapshot_id is not None and one.snapshot_id not in snapshots(one.name)
+        ]
+        reason = f"its snapshot of {', '.join(expired)} has expired"
+        obstacles.append(lambda batch: reason if expired and _is_within(batch, plan) else None)
     checked = (_checked(batch, obstacles) for batch in found)
     return RewindHistory(workspace, tuple(checked), replayed)
 
@@ -86,42 +97,9 @@ def _checked(batch: Batch, obstacles: Iterable[Callable[[Batch], str | None]]) -
     return replace(batch, obstacle=next((why for find in obstacles if (why := find(batch))), None))
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayedTables:
-    """The plan over the tables that hybrid sources began with, and which snapshots have expired."""
-
-    workspace: Workspace
-    run_id: str
-    plan: Plan
-    expired: tuple[str, ...]
-
-    @classmethod
-    def of(cls, workspace: Workspace, run_id: str) -> ReplayedTables:
-        """Look at the tables as they are now."""
-        plan = state_of(workspace, run_id).plan()
-        expired = tuple(
-            one.name
-            for one in plan.sources
-            if one.snapshot_id is not None
-            and load_table(workspace, one.name).snapshot_by_id(one.snapshot_id) is None
-        )
-        return cls(workspace, run_id, plan, expired)
-
-    def obstacle(self, batch: Batch) -> str | None:
-        """Say which snapshots the batch needs and that have expired."""
-        if not self.expired or not self._is_within(batch):
-            return None
-        return f"its snapshot of {', '.join(self.expired)} has expired"
-
-    def hold(self, batch: Batch) -> None:
-        """Tag the snapshots again, where the batch is within the plan."""
-        if self._is_within(batch):
-            for source in sources_of(self.workspace, self.plan).values():
-                replay_tags.hold(source, self.run_id)
-
-    def _is_within(self, batch: Batch) -> bool:
-        steps = len(self.plan.steps)
-        return any(one["past"]["step"] < steps for one in batch.offsets if "past" in one)
+def _is_within(batch: Batch, plan: Plan) -> bool:
+    steps = len(plan.steps)
+    return any(one["past"]["step"] < steps for one in batch.offsets if "past" in one)
 
 
 def _expired(batch: Batch, snapshots: Callable[[str], set[int]]) -> str | None:
