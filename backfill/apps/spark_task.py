@@ -67,8 +67,7 @@ def read_partition(
         if share.ranges
         else (batch for unit in share.units for batch in source.rows(unit, filtered=meter.left_out))
     )
-    bound = options.get("ahead")
-    ahead = None if bound is None else Ahead.from_json(bound)
+    ahead = Ahead.of_options(options)
     for batch in meter.through(batches):
         kept = batch if ahead is None else meter.held_back(batch, ahead)
         given = kept.cast(for_spark(kept.schema))

@@ -19,7 +19,7 @@ from headrace.contract import METADATA
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,10 @@ class Ahead:
         return msgspec.json.encode(self).decode()
 
     @classmethod
-    def from_json(cls, text: str) -> Ahead:
-        """Read what `to_json` wrote."""
-        return msgspec.json.decode(text, type=cls)
+    def of_options(cls, options: Mapping[str, str]) -> Ahead | None:
+        """Return the bound that a source's option `ahead` names, as `to_json` wrote it."""
+        text = options.get("ahead")
+        return None if text is None else msgspec.json.decode(text, type=cls)
 
 
 class Bounded(NamedTuple):

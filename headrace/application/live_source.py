@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from headrace.application.ahead_of_time import Ahead
-from headrace.application.live_task import live_plan, read
+from headrace.application.live_task import LivePlan, quarantines_of, read
 from headrace.application.positions import (
     capped,
     epochs_from_json,
@@ -36,6 +36,7 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.groups import ShownOffsets
 from headrace.kafka.leaders import NO_EPOCH, Reached
 from headrace.kafka.source_topic import Reader, SourceTopic, require_not_shorter
+from headrace.landing.topic_values import values_of
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
 from headrace.spark import cores
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.application.live_task import LivePlan
     from headrace.application.positions import Epochs, Positions, TopicRange
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Cluster
@@ -93,18 +93,24 @@ def live_reader(options: Mapping[str, str]) -> LiveReader:
     app = load_app(Path(options["app"]), workspace)
     name = options["source"]
     source = topics_of(app, name)
-    record = stored_avro(options["schema"], "the source's schema")
-    folder = rejected_folder(workspace.state_dir, app, name)
-    bound = options.get("ahead")
-    ahead = None if bound is None else Ahead.from_json(bound)
-    reader = f"{app.config.name}.{name}"
-    plan = live_plan(workspace, source, record, reader, folder, ahead)
-    until = options.get("until")
+    cluster, reader = workspace.cluster(source.cluster), f"{app.config.name}.{name}"
+    record, ahead = stored_avro(options["schema"], "the source's schema"), Ahead.of_options(options)
+    plan = LivePlan(
+        reader=reader,
+        topics=source.topics,
+        properties=cluster.client_properties(),
+        region=cluster.region,
+        values=values_of(workspace, source, record, source.hygiene, reader),
+        quarantines=quarantines_of(workspace, cluster, source, ahead),
+        folder=rejected_folder(workspace.state_dir, app, name),
+        ahead=ahead,
+    )
+    until = json.loads(options["until"]) if "until" in options else None
     return LiveReader(
         plan,
-        workspace.cluster(source.cluster),
+        cluster,
         source.starting_offsets,
-        None if until is None else from_json(json.loads(until)),
+        None if until is None else from_json(until),
         fresh=options.get("fresh") == "true",
     )
 
