@@ -125,7 +125,7 @@ def replay(
     click.echo(certificate.to_json() if as_json else certificate.to_text(location), nl=not as_json)
     if certificate.complete:
         say_staged(workspace, run_id)
-    if not certificate.complete:
+    else:
         click.echo(f"stopped early; continue with --resume --run-id {run_id}", err=True)
     return FAILED if certificate.differences() else 0
 

@@ -12,7 +12,7 @@ from pyspark.storagelevel import StorageLevel
 
 from backfill.results.comparison import Comparison, Example, MismatchKind, Side
 from backfill.results.late import explained_by, late_records
-from headrace.application.emitted import JSON_OPTIONS
+from headrace.application.emitted import JSON_OPTIONS, differing_types
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
@@ -109,10 +109,7 @@ def _columns(
     left: tuple[str, DataFrame], right: tuple[str, DataFrame], options: CompareOptions
 ) -> dict[str, str]:
     """Return the compared columns and their types; refuse what cannot be compared."""
-    have = {
-        name: {one.name: one.dataType.simpleString() for one in frame.schema.fields}
-        for name, frame in (left, right)
-    }
+    have = {name: dict(frame.dtypes) for name, frame in (left, right)}
     required = [*options.key, *([options.time_column] if options.time_column else [])]
     for table, columns in have.items():
         for column in required:
@@ -126,19 +123,14 @@ def _columns(
             raise UsageError(
                 f"--ignore {column}: neither table has it", did_you_mean(column, sorted(known))
             )
-    of_left, of_right = have[left[0]], have[right[0]]
-    compared = sorted(known - set(options.ignored))
-    problems = [
-        (
-            f"{name} is {of_left.get(name, 'missing')} in {left[0]}"
-            f" and {of_right.get(name, 'missing')} in {right[0]}"
-        )
-        for name in compared
-        if of_left.get(name) != of_right.get(name)
-    ]
+    of_left, of_right = (
+        {name: columns[name] for name in sorted(columns) if name not in options.ignored}
+        for columns in (have[left[0]], have[right[0]])
+    )
+    problems = differing_types(of_left, of_right, (left[0], right[0]))
     if problems:
-        raise Terminal(f"the tables cannot be compared: {'; '.join(problems)}", "--ignore a column")
-    return {name: of_left[name] for name in compared}
+        raise Terminal(f"the tables cannot be compared: {problems}", "--ignore a column")
+    return of_left
 
 
 def _within(frame: DataFrame, options: CompareOptions) -> DataFrame:

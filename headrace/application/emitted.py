@@ -11,7 +11,7 @@ from headrace.iceberg.spark_catalog import quoted
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -27,7 +27,7 @@ JSON_OPTIONS: Final = {
 
 def require_columns(result: DataFrame, sink: AppSink) -> None:
     """Refuse a result without the columns that its sink names, before anything runs."""
-    have = {field.name: field.dataType.simpleString() for field in result.schema.fields}
+    have = dict(result.dtypes)
     # Not every sink has each of these options.
     named = {one: getattr(sink, one, None) for one in ("time_column", "key", "version", "deleted")}
     for option, names in named.items():
@@ -45,6 +45,18 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
                 f"sink.{option} is {name}, but that column has type {have[name]}",
                 f"name one of type {kind}",
             )
+
+
+def differing_types(
+    left: Mapping[str, str], right: Mapping[str, str], places: tuple[str, str]
+) -> str:
+    """Say which columns have another type, or are missing, in one of two places; "" where none."""
+    return "; ".join(
+        f"{name} is {left.get(name, 'missing')} in {places[0]}"
+        f" and {right.get(name, 'missing')} in {places[1]}"
+        for name in sorted({*left, *right})
+        if left.get(name) != right.get(name)
+    )
 
 
 def within(result: DataFrame, time_column: str, start_us: int, end_us_exclusive: int) -> DataFrame:

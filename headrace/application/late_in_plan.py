@@ -15,7 +15,7 @@ from headrace.application.late_rows import DroppedLate
 from headrace.jvm.plans import each, kind_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
@@ -127,8 +127,7 @@ class _Plans:
         self._spark = spark
         self.nodes = jvm.org.apache.spark.sql.execution
         self._expressions = jvm.org.apache.spark.sql.catalyst.expressions
-        self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        self._list = jvm.java.util.ArrayList
+        self._seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
         self._none = jvm.scala.Option.empty
 
     def numbered(self, node: Java) -> tuple[Java, Java | None]:
@@ -141,7 +140,7 @@ class _Plans:
             alias = self._row_number()
             number = alias.toAttribute()
             child = self.nodes.ProjectExec(node.child().output().appended(alias), node.child())
-            rows = self._seq(one.appended(number) for one in each(node.projections()))
+            rows = self._seq([one.appended(number) for one in each(node.projections())])
             return self.nodes.ExpandExec(rows, node.output().appended(number), child), number
         if kind not in {*AROUND, "ProjectExec", "FilterExec"}:
             return node, None
@@ -171,9 +170,3 @@ class _Plans:
             self._none(),
             self._seq([]),
         )
-
-    def _seq(self, items: Iterable[Java]) -> Java:
-        held = self._list()
-        for one in items:
-            held.add(one)
-        return self._to_seq(held)
