@@ -178,17 +178,15 @@ def _decided(
         offsets = {name: _offset(workspace, name, pairs[name], tables[name]) for name in pairs}
         plan = _plan(workspace, pairs, watermarks)
         planned = {source.name: source.snapshot_id for source in plan.sources}
-        if all(planned[pairs[name].past.identifier] == _head(tables[name]) for name in pairs):
+        if all(
+            planned[pairs[name].past.identifier] == table.metadata.current_snapshot_id
+            for name, table in tables.items()
+        ):
             return plan, offsets
     raise Transient(
         "other jobs committed to the tables each time that their history was planned",
         "start it again when fewer jobs commit to them",
     )
-
-
-def _head(table: Table) -> int | None:
-    head = table.current_snapshot()
-    return None if head is None else head.snapshot_id
 
 
 def _offset(workspace: Workspace, name: str, pair: Pair, table: Table) -> Offset:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from backfill.plan.plan import Plan
     from backfill.run.request import ReplayRequest
     from backfill.run.state import RunRecord, RunState
-    from headrace.config.app.sinks import AppSink
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from headrace.jvm.plans import Java
@@ -54,12 +53,6 @@ def record_of_app(
         used=AppFingerprint.of(app, workspace.root),
         sink=sink.model_dump(mode="json") if isinstance(sink, IcebergSink) else None,
     )
-
-
-def sink_of(app: LoadedApp, run_id: str, record: RunRecord) -> AppSink:
-    """Return where the replay writes: the application's own sink, or the staging beside it."""
-    sink = app.config.sink
-    return sink if record.staged is None else staging_of(sink, run_id)
 
 
 def only_emitted(result: DataFrame, app: LoadedApp, record: RunRecord, plan: Plan) -> DataFrame:

@@ -155,14 +155,13 @@ def _of_node(node: Java, ours: set[str]) -> Iterator[tuple[DifferenceKind, str]]
             yield "limit", str(node.nodeName())
         case "EventTimeWatermark" if node.nodeId().toString() not in ours:
             yield "own_watermark", f"withWatermark({node.eventTime().name()}, {node.delay()})"
-        case "StreamingRelation" | "StreamingRelationV2" as kind if not _is_replayed(node, kind):
+        case "StreamingRelationV2" if node.extraOptions().get("table") is not None:
+            # A table of the plan, which is replayed.
+            return
+        case "StreamingRelation" | "StreamingRelationV2":
             yield "own_source", f"readStream of format {node.sourceName()}"
         case kind if kind.startswith(WITH_STATE):
             yield from _of_function_with_state(node, kind)
-
-
-def _is_replayed(source: Java, kind: str) -> bool:
-    return kind == "StreamingRelationV2" and source.extraOptions().get("table") is not None
 
 
 def _of_aggregate(node: Java) -> Iterator[tuple[DifferenceKind, str]]:

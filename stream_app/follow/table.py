@@ -71,9 +71,8 @@ class FollowedTable:
     def look(self) -> TableStatus:
         """Return how the table is now."""
         self.table.refresh()
-        head = self.table.current_snapshot()
+        snapshot = self.table.metadata.current_snapshot_id
         said = complete_up_to(self.table.properties) if self._followed.up_to == "complete" else None
-        snapshot = None if head is None else head.snapshot_id
         return TableStatus(snapshot, None if said is None else said.time_us, said is not None)
 
     def hops(self, seen: FollowedSnapshot, until_us: int) -> tuple[Hop, ...]:
