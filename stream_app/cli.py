@@ -51,13 +51,15 @@ def run_app(
     with Drain() as drain, session(workspace, f"app-{app.config.name}", lasting=not once) as spark:
         ran = run_live(app, workspace, spark, live, drain, once=once)
     if as_json:
-        facts = {"application": app.config.name, "rows_read": ran.rows}
-        late = {
+        facts = {
+            "application": app.config.name,
+            "rows_read": ran.rows,
+            "sink": app.config.sink.location,
             "dropped_late": ran.dropped_late.records,
             "dropped_late_is_exact": ran.dropped_late.is_exact,
+            "turned_away": dict(ran.rejected),
         }
-        facts["sink"] = app.config.sink.location
-        click.echo(json.dumps({**facts, **late, "turned_away": dict(ran.rejected)}))
+        click.echo(json.dumps(facts))
         return
     click.echo(
         f"application {app.config.name} → {app.config.sink.location}\n  rows read {ran.rows:,}"

@@ -7,12 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-import structlog
-
 from backfill.lookups.frames import LookupFrames
 from headrace import state_files
 from headrace.application.late_rows import DroppedLate, LateRows
-from headrace.application.live import live_stream
+from headrace.application.live import LiveStart, live_stream
 from headrace.application.live_source import rejected_folder
 from headrace.application.rejected_counts import counted
 from headrace.application.select import selected
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.signals import Drain
 
-
-log = structlog.get_logger(__name__)
 Live: TypeAlias = KafkaTopics | HybridSource | IcebergSource
 
 
@@ -54,22 +50,6 @@ class LiveRun:
     rows: int
     rejected: Mapping[str, int]
     dropped_late: DroppedLate
-
-
-@dataclass(frozen=True, slots=True)
-class LiveStart:
-    """How a run opens its sources.
-
-    `fresh` says that the query's checkpoint has no batch yet. With `once` the streams end with what
-    is there now.
-    """
-
-    spark: SparkSession
-    workspace: Workspace
-    app: LoadedApp
-    checkpoint: Path
-    once: bool
-    fresh: bool
 
 
 def live_sources(app: LoadedApp, choices: Mapping[str, str]) -> dict[str, Live]:
@@ -105,17 +85,17 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         refuse_other_sources(checkpoint, reads)
         store_topic_ids(checkpoint, topic_ids(workspace, topics_behind(app, reads.values())))
         fresh = not any((checkpoint / "offsets").glob("[0-9]*"))
-        opening = LiveStart(spark, workspace, app, checkpoint, once, fresh)
+        opening = LiveStart(spark, workspace, app, once, fresh)
         marked = _frames(opening, live)
         followed = {name: one for name, one in live.items() if isinstance(one, IcebergSource)}
-        tables = followed_streams(opening, followed)
+        tables = followed_streams(opening, checkpoint, followed)
         # Its rows come in the order of their arrival, but for the threshold.
         marked |= with_watermarks(app, tables, dict.fromkeys(tables, threshold_of(followed)))
         marked |= LookupFrames(spark, app, workspace).live(checkpoint, state)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
         name, late = app.config.name, LateRows(None, is_of_tables)
-        query = start(result, app.config.sink, workspace, name, checkpoint, once=False, late=late)
+        query = start(result, app.config.sink, workspace, name, checkpoint, late)
         watch = FollowWatch(checkpoint) if followed else None
         rows = finish(query, name, drain, until_no_data=once, watch=watch)
         readers = (
@@ -145,20 +125,13 @@ def refuse_other_sources(checkpoint: Path, reads: Mapping[str, str]) -> None:
 
 def _frames(opening: LiveStart, live: Mapping[str, Live]) -> dict[str, DataFrame]:
     hybrids = {name: one for name, one in live.items() if isinstance(one, HybridSource)}
+    app = opening.app
     frames = {
-        name: live_stream(
-            opening.spark,
-            opening.workspace,
-            opening.app,
-            name_of(opening.app, source),
-            ahead=bound_ahead(opening.app, name),
-            once=opening.once,
-            fresh=opening.fresh,
-        )
+        name: live_stream(opening, name_of(app, source), bound_ahead(app, name))
         for name, source in live.items()
         if isinstance(source, KafkaTopics)
     }
-    return with_watermarks(opening.app, frames, {}) | hybrid_streams(opening, hybrids)
+    return with_watermarks(app, frames, {}) | hybrid_streams(opening, hybrids)
 
 
 def is_of_tables(start: str, end: str) -> bool:

@@ -22,7 +22,7 @@ from backfill.run.planning import plan_to_run
 from backfill.run.request import ReplayRequest, new_run_id, state_of
 from backfill.run.watermarks import require_known, watermarks_of
 from backfill.streams import Replay
-from headrace.application.live import live_stream
+from headrace.application.live import LiveStart, live_stream
 from headrace.application.select import names_for_the_transform, selected, tables_behind
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app.file import IcebergSource
@@ -66,7 +66,7 @@ def open_source(  # noqa: PLR0913 - which source, and how much of it
     if not isinstance(concrete, IcebergSource):
         (own,) = (key for key, one in app.config.sources.items() if one is concrete)
         ahead = bound_ahead(app, name)
-        frame = live_stream(spark, workspace, app, own, ahead=ahead, once=once)
+        frame = live_stream(LiveStart(spark, workspace, app, once), own, ahead)
         return with_watermarks(app, {name: frame}, {})[name]
     if period is None:
         raise UsageError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from backfill.apps.live_differences import WITH_STATE
 from backfill.apps.publish import staging_of
 from backfill.plan.period import duration
 from backfill.run.fingerprint import AppFingerprint
@@ -17,7 +18,7 @@ from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import spark_name
 from headrace.jvm.plans import analyzed, expressions, kind_of, with_subqueries
-from headrace.times import MICROSECOND
+from headrace.times import DAY_US, MICROSECOND
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from backfill.plan.plan import Plan
     from backfill.run.request import ReplayRequest
     from backfill.run.state import RunRecord, RunState
-    from headrace.config.app.sinks import AppSink
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from headrace.jvm.plans import Java
@@ -53,12 +53,6 @@ def record_of_app(
         used=AppFingerprint.of(app, workspace.root),
         sink=sink.model_dump(mode="json") if isinstance(sink, IcebergSink) else None,
     )
-
-
-def sink_of(app: LoadedApp, run_id: str, record: RunRecord) -> AppSink:
-    """Return where the replay writes: the application's own sink, or the staging beside it."""
-    sink = app.config.sink
-    return sink if record.staged is None else staging_of(sink, run_id)
 
 
 def only_emitted(result: DataFrame, app: LoadedApp, record: RunRecord, plan: Plan) -> DataFrame:
@@ -129,10 +123,8 @@ def _warn(result: DataFrame, app: LoadedApp, plan: Plan, period: Period) -> None
         )
 
 
-DAY_US: Final = 86_400_000_000
 # What a month of an interval is at the most.
 MONTH_US: Final = 31 * DAY_US
-WITH_STATE: Final = ("TransformWithState", "FlatMapGroups")
 
 
 @dataclass(frozen=True, slots=True)

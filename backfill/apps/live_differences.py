@@ -113,7 +113,12 @@ class LiveDifference:
 
 def differences_in(result: DataFrame, sources: Iterable[DataFrame]) -> tuple[LiveDifference, ...]:
     """Return what a query's plan shows, given the streams that it was made of."""
-    ours = _watermarks(sources)
+    ours = {
+        node.nodeId().toString()
+        for source in sources
+        for node in walk(analyzed(source))
+        if kind_of(node) == "EventTimeWatermark"
+    }
     found = [
         LiveDifference(kind, where)
         for node in with_subqueries(analyzed(result))
@@ -124,24 +129,6 @@ def differences_in(result: DataFrame, sources: Iterable[DataFrame]) -> tuple[Liv
         )
     ]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: KINDS.index(one.kind)))
-
-
-def own_watermarks_in(result: DataFrame, sources: Iterable[DataFrame]) -> list[str]:
-    """Return the watermarks that a query sets beside those of its sources, as it is written."""
-    ours = _watermarks(sources)
-    nodes = with_subqueries(analyzed(result))
-    return [
-        where for node in nodes for kind, where in _of_node(node, ours) if kind == "own_watermark"
-    ]
-
-
-def _watermarks(sources: Iterable[DataFrame]) -> set[str]:
-    return {
-        node.nodeId().toString()
-        for source in sources
-        for node in walk(analyzed(source))
-        if kind_of(node) == "EventTimeWatermark"
-    }
 
 
 def differences_asked_for(app: LoadedApp, request: ReplayRequest) -> tuple[LiveDifference, ...]:
@@ -168,14 +155,13 @@ def _of_node(node: Java, ours: set[str]) -> Iterator[tuple[DifferenceKind, str]]
             yield "limit", str(node.nodeName())
         case "EventTimeWatermark" if node.nodeId().toString() not in ours:
             yield "own_watermark", f"withWatermark({node.eventTime().name()}, {node.delay()})"
-        case "StreamingRelation" | "StreamingRelationV2" as kind if not _is_replayed(node, kind):
+        case "StreamingRelationV2" if node.extraOptions().get("table") is not None:
+            # A table of the plan, which is replayed.
+            return
+        case "StreamingRelation" | "StreamingRelationV2":
             yield "own_source", f"readStream of format {node.sourceName()}"
         case kind if kind.startswith(WITH_STATE):
             yield from _of_function_with_state(node, kind)
-
-
-def _is_replayed(source: Java, kind: str) -> bool:
-    return kind == "StreamingRelationV2" and source.extraOptions().get("table") is not None
 
 
 def _of_aggregate(node: Java) -> Iterator[tuple[DifferenceKind, str]]:

@@ -6,6 +6,7 @@ built once over tables that nobody reads, before anything is planned.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from backfill.apps.live_differences import differences_in
@@ -119,13 +120,10 @@ def is_known(condition: Condition, columns: Schema) -> bool:
 
 def declared_of(app: LoadedApp) -> dict[str, tuple[str, ...]]:
     """Return the columns of each table all of whose sources declare which they are."""
-    found: dict[str, set[str] | None] = {}
+    found: dict[str, list[tuple[str, ...]]] = {}
     for source in of_the_past(app.config).values():
-        before = found.get(source.identifier, set())
-        found[source.identifier] = (
-            None if before is None or not source.columns else {*before, *source.columns}
-        )
-    return {table: tuple(sorted(names)) for table, names in found.items() if names is not None}
+        found.setdefault(source.identifier, []).append(source.columns)
+    return {table: tuple(sorted({*chain(*of)})) for table, of in found.items() if all(of)}
 
 
 def conditions_of(uses: Mapping[str, TableUse]) -> dict[str, Sequence[Condition]]:
@@ -169,4 +167,4 @@ def partial_reads(
 
 def _some(paths: Iterable[str]) -> list[str]:
     known = list(dict.fromkeys(paths))
-    return known[:: -(-len(known) // FOOTERS_LOOKED_AT)] if known else []
+    return known[:: max(1, -(-len(known) // FOOTERS_LOOKED_AT))]

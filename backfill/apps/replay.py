@@ -13,11 +13,10 @@ from backfill.apps.emission import (
     refuse_published,
     refuse_staged,
     require_staging,
-    sink_of,
     with_reach,
 )
 from backfill.apps.narrowing import columns_used, conditions_of, declared_of, query_of
-from backfill.apps.publish import publish
+from backfill.apps.publish import publish, staging_of
 from backfill.apps.stages import (
     let_all_windows_end,
     move_to_live,
@@ -165,14 +164,14 @@ class AppReplay:
         if stage.is_end and done < stage.until and (plan.closes or not own):
             self._move_the_watermark()
         state.store_record(with_reach(result, app, record))
+        sink = app.config.sink
         return start(
             only_emitted(result, app, record, plan),
-            sink_of(app, self.run.run_id, record),
+            sink if record.staged is None else staging_of(sink, self.run.run_id),
             self.run.workspace,
             self.run.run_id,
             state.checkpoint,
-            once=False,
-            late=late,
+            late,
         )
 
     def _sources(self, stage: Stage) -> dict[str, DataFrame]:

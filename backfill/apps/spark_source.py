@@ -159,9 +159,6 @@ class StepReader(DataSourceStreamReader):
 
         yield from read_partition(partition, self._options, self._schema)
 
-    def commit(self, end: dict[str, Any]) -> None:
-        """Need nothing: the plan and Spark's log are all there is to keep."""
-
     def stop(self) -> None:
         """Leave it to another query of this run to set its pace."""
         if self._claim is not None:

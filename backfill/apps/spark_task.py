@@ -55,7 +55,7 @@ def read_partition(
     promised = None if schema is None else to_arrow_schema(schema)
     asked, read = dict(options), () if promised is None else tuple(promised.names)
     if promised is not None and share.columns is not None:
-        read = to_read(share.columns, promised)
+        read = tuple(name for name in promised.names if name in share.columns)
         asked["columns"] = ",".join(read)
         if not share.ranges:
             asked["thin"] = "yes"
@@ -67,8 +67,7 @@ def read_partition(
         if share.ranges
         else (batch for unit in share.units for batch in source.rows(unit, filtered=meter.left_out))
     )
-    bound = options.get("ahead")
-    ahead = None if bound is None else Ahead.from_json(bound)
+    ahead = Ahead.of_options(options)
     for batch in meter.through(batches):
         kept = batch if ahead is None else meter.held_back(batch, ahead)
         given = kept.cast(for_spark(kept.schema))
@@ -164,19 +163,12 @@ def with_blanks(batch: pa.RecordBatch, whole: pa.Schema, read: Collection[str]) 
     return pa.RecordBatch.from_arrays(columns, names=whole.names)
 
 
-def to_read(used: Collection[str], whole: pa.Schema) -> tuple[str, ...]:
-    """Return which columns to read, in the order of the schema."""
-    return tuple(field.name for field in whole if field.name in used)
-
-
 def _blank(field: pa.Field, rows: int) -> pa.Array:
     if field.nullable:
         return pa.nulls(rows, field.type)
     # No value is ever looked at, but Spark copies it, and trusts that it is there.
     if pa.types.is_string(field.type) or pa.types.is_binary(field.type):
         return pa.repeat(pa.scalar("", pa.string()).cast(field.type), rows)
-    if pa.types.is_boolean(field.type):
-        return pa.repeat(pa.scalar(value=False), rows)
     if pa.types.is_struct(field.type):
         held = list(field.type)
         return pa.StructArray.from_arrays([_blank(one, rows) for one in held], fields=held)
@@ -184,11 +176,7 @@ def _blank(field: pa.Field, rows: int) -> pa.Array:
         return pa.array([[]] * rows, field.type)
     if pa.types.is_decimal(field.type):
         return pa.repeat(pa.scalar(Decimal(0), field.type), rows)
-    if pa.types.is_floating(field.type):
-        return pa.repeat(pa.scalar(0, pa.int32()).cast(field.type), rows)
-    wide = (
-        pa.int32()
-        if pa.types.is_int32(field.type) or pa.types.is_date32(field.type)
-        else pa.int64()
-    )
-    return pa.repeat(pa.scalar(0, wide).cast(field.type), rows)
+    # Arrow casts int64 to no date, and int32 to no other time.
+    is_wide = pa.types.is_temporal(field.type) and not pa.types.is_date32(field.type)
+    zero = pa.scalar(0, pa.int64() if is_wide else pa.int32())
+    return pa.repeat(zero.cast(field.type), rows)

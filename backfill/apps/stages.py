@@ -18,7 +18,7 @@ import msgspec
 import structlog
 from pyspark.sql import functions
 
-from backfill.apps.live_differences import own_watermarks_in
+from backfill.apps.live_differences import differences_in
 from backfill.apps.spark_task import END_MS
 from headrace import state_files
 from headrace.errors import Terminal
@@ -120,13 +120,13 @@ def without_last_row(frame: DataFrame, watermark: PlannedWatermark) -> DataFrame
 
 def own_watermarks(result: DataFrame, sources: Iterable[DataFrame], app: LoadedApp) -> bool:
     """Whether a transform sets a watermark itself. That is as narrow as live, and said here."""
-    own = own_watermarks_in(result, sources)
-    for where in own:
+    own = [one for one in differences_in(result, sources) if one.kind == "own_watermark"]
+    for one in own:
         log.warning(
             "the transform sets its own watermark, which a replay cannot make wider: records that "
             "were in time may be dropped; set it in the application's file instead",
             app=app.config.name,
-            where=where,
+            where=one.where,
         )
     return bool(own)
 

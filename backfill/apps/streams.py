@@ -48,24 +48,19 @@ def open_streams(  # noqa: PLR0913 - what a query may need to know of its tables
         "readers": str(spark.sparkContext.defaultParallelism),
         **{name: value for name, value in options.items() if value is not None},
     }
-    chosen = {
-        source.name: {
-            **common,
-            "table": source.name,
-            "columns": ",".join((columns or {}).get(source.name, ())),
-        }
-        for source in plan.sources
-    }
-    warm_readers(spark, [dict(one) for one in chosen.values()])
-    streams = {}
-    for name, own in chosen.items():
+    chosen = {}
+    for name in (source.name for source in plan.sources):
+        own = {"table": name, "columns": ",".join((columns or {}).get(name, ()))}
         if ahead and name in ahead:
             own["ahead"] = ahead[name].to_json()
         if finished and name in finished:
             own["finished"] = ",".join(finished[name])
-        stream = spark.readStream.format(NAME).schema(schema_of(own)).options(**own)
-        streams[name] = stream.load()
-    return streams
+        chosen[name] = common | own
+    warm_readers(spark, list(chosen.values()))
+    return {
+        name: spark.readStream.format(NAME).schema(schema_of(own)).options(**own).load()
+        for name, own in chosen.items()
+    }
 
 
 class ReplayWatch:

@@ -7,7 +7,7 @@ nothing. So what is found there is what Spark does itself with every batch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from backfill.plan.conditions import Condition, is_compared, without_what_follows
 from headrace.jvm.plans import analyzed, each, kind_of
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from backfill.plan.conditions import Test
+    from headrace.jvm.plans import Java
+
+    Plain: TypeAlias = bool | int | str | None
 
 _TESTS: Mapping[str, tuple[Test, Test]] = {
     # By the name of Spark's class: the test, and the test with its sides exchanged.
@@ -44,7 +47,7 @@ def table_uses(result: DataFrame) -> dict[str, TableUse]:
 
     Of a table that it reads twice: what either needs, of rows that meet what both ask.
     """
-    session: Any = result.sparkSession
+    session: Java = result.sparkSession
     plan = analyzed(result)
     optimized = session._jsparkSession.sessionState().optimizer().execute(plan)  # noqa: SLF001 - the plan has no public name in Python
     catalyst = session._jvm.org.apache.spark.sql.catalyst  # noqa: SLF001 - as above
@@ -68,7 +71,7 @@ def _both(one: TableUse, other: TableUse) -> TableUse:
     return TableUse(columns, common)
 
 
-def _leaves(node: Any, above: Sequence[Any]) -> Iterator[tuple[str, TableUse]]:  # noqa: ANN401 - of the JVM
+def _leaves(node: Java, above: Sequence[Java]) -> Iterator[tuple[str, TableUse]]:
     if kind_of(node) == "StreamingRelationV2":
         table = node.extraOptions().get("table")
         if table is not None:
@@ -78,7 +81,7 @@ def _leaves(node: Any, above: Sequence[Any]) -> Iterator[tuple[str, TableUse]]: 
         yield from _leaves(child, (*above, node))
 
 
-def _used(leaf: Any, above: Sequence[Any]) -> TableUse:  # noqa: ANN401 - as above
+def _used(leaf: Java, above: Sequence[Java]) -> TableUse:
     names = {one.exprId().id(): str(one.name()) for one in each(leaf.output())}
     columns: set[str] = set()
     conditions: list[Condition] = []
@@ -103,7 +106,7 @@ def _used(leaf: Any, above: Sequence[Any]) -> TableUse:  # noqa: ANN401 - as abo
     return TableUse(None, without_what_follows(conditions))
 
 
-def _conjuncts(expression: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
+def _conjuncts(expression: Java) -> Iterator[Java]:
     """Yield the conditions all of which hold, in the order in which Spark asks them."""
     if kind_of(expression) == "And":
         yield from _conjuncts(expression.left())
@@ -118,8 +121,14 @@ class _Reading:
     def __init__(self, names: Mapping[int, str]) -> None:
         self._names = names
 
-    def condition(self, expression: Any) -> Condition | None:  # noqa: ANN401 - as above
+    def condition(self, expression: Java, *, is_not: bool = False) -> Condition | None:
         match kind_of(expression):
+            case "AttributeReference" | "GetStructField":
+                return self._one(expression, "=", "boolean", [not is_not])
+            case "EqualTo" if is_not:
+                return self._compared("!=", "!=", expression.left(), expression.right())
+            case _ if is_not:
+                return None
             case "IsNotNull":
                 path = self._path(expression.child())
                 return None if path is None else Condition(path, "", "is not null")
@@ -130,24 +139,13 @@ class _Reading:
                 values = [_plain(kind, one) for one in each(expression.hset())]
                 return self._one(expression.child(), "in", kind, values)
             case "Not":
-                return self._not(expression.child())
-            case "AttributeReference" | "GetStructField":
-                return self._one(expression, "=", "boolean", [True])
+                return self.condition(expression.child(), is_not=True)
             case name if name in _TESTS:
                 return self._compared(*_TESTS[name], expression.left(), expression.right())
             case _:
                 return None
 
-    def _not(self, child: Any) -> Condition | None:  # noqa: ANN401 - as above
-        match kind_of(child):
-            case "EqualTo":
-                return self._compared("!=", "!=", child.left(), child.right())
-            case "AttributeReference" | "GetStructField":
-                return self._one(child, "=", "boolean", [False])
-            case _:
-                return None
-
-    def _compared(self, test: Test, turned: Test, left: Any, right: Any) -> Condition | None:  # noqa: ANN401 - as above
+    def _compared(self, test: Test, turned: Test, left: Java, right: Java) -> Condition | None:
         if self._path(left) is None:
             left, right, test = right, left, turned
         kind = left.dataType().catalogString()
@@ -155,26 +153,20 @@ class _Reading:
             return None
         return self._one(left, test, kind, [_literal(right)])
 
-    def _among(self, column: Any, values: list[Any]) -> Condition | None:  # noqa: ANN401 - as above
+    def _among(self, column: Java, values: list[Java]) -> Condition | None:
         kind = column.dataType().catalogString()
         if any(one.dataType().catalogString() != kind for one in values):
             return None
         return self._one(column, "in", kind, [_literal(one) for one in values])
 
-    def _one(
-        self,
-        column: Any,  # noqa: ANN401 - as above
-        test: Test,
-        kind: str,
-        values: list[bool | int | str | None],
-    ) -> Condition | None:
+    def _one(self, column: Java, test: Test, kind: str, values: list[Plain]) -> Condition | None:
         path = self._path(column)
         known = [value for value in values if value is not None]
         if path is None or not known or len(known) < len(values) or not is_compared(kind):
             return None
         return Condition(path, kind, test, tuple(sorted(known, key=str)))
 
-    def _path(self, expression: Any) -> tuple[str, ...] | None:  # noqa: ANN401 - as above
+    def _path(self, expression: Java) -> tuple[str, ...] | None:
         match kind_of(expression):
             case "AttributeReference":
                 name = self._names.get(expression.exprId().id())
@@ -187,13 +179,13 @@ class _Reading:
                 return None
 
 
-def _literal(expression: Any) -> bool | int | str | None:  # noqa: ANN401 - as above
+def _literal(expression: Java) -> Plain:
     if kind_of(expression) != "Literal":
         return None
     return _plain(expression.dataType().catalogString(), expression.value())
 
 
-def _plain(kind: str, value: Any) -> bool | int | str | None:  # noqa: ANN401 - as above
+def _plain(kind: str, value: Java) -> Plain:
     if value is None or isinstance(value, (bool, int)):
         return value
     if kind != "string" and not kind.startswith("decimal("):

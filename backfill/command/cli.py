@@ -12,8 +12,8 @@ from backfill.results.cli import compare, publish, say_staged, sweep
 from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
 
 if TYPE_CHECKING:
+    from backfill.command.start import ReplayOptions
     from backfill.run.options import RequestOptions
-    from headrace.contract import ValueFormat
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -75,17 +75,9 @@ def plan(
 @log_option
 def replay(
     *,
-    target: str | None,
-    key: str | None,
-    value_format: ValueFormat | None,
-    registry: str | None,
-    stage: bool,
-    open_windows: str,
-    run_id: str | None,
-    resume: bool,
     as_json: bool,
     workspace_dir: Path | None,
-    **options: Unpack[RequestOptions],
+    **options: Unpack[ReplayOptions],
 ) -> int:
     r"""Replay a period: the records of tables, or an application over them.
 
@@ -122,32 +114,18 @@ def replay(
     Ctrl-C ends the replay after the current step. --resume continues it with the same plan, also
     after a crash. Tags protect the snapshots until all records are delivered.
     """
-    from backfill.command.start import ReplayOptions, run_replay
+    from backfill.command.start import run_replay
     from headrace.config.load import load_workspace
     from headrace.errors import UsageError
-    from headrace.secret import Secret
 
-    if resume and run_id is None:
+    if options["resume"] and options["run_id"] is None:
         raise UsageError("--resume needs the id of the run", "give its --run-id")
     workspace = load_workspace(workspace_dir)
-    run_id, location, certificate = run_replay(
-        workspace,
-        ReplayOptions(
-            options,
-            target,
-            key,
-            run_id,
-            resume,
-            stage,
-            close_windows=open_windows == "close",
-            value_format=value_format,
-            registry=None if registry is None else Secret(registry),
-        ),
-    )
+    run_id, location, certificate = run_replay(workspace, options)
     click.echo(certificate.to_json() if as_json else certificate.to_text(location), nl=not as_json)
     if certificate.complete:
         say_staged(workspace, run_id)
-    if not certificate.complete:
+    else:
         click.echo(f"stopped early; continue with --resume --run-id {run_id}", err=True)
     return FAILED if certificate.differences() else 0
 

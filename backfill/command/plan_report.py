@@ -209,8 +209,9 @@ def _source(source: PlannedSource) -> list[str]:
             f"{source.rows_skipped:,} rows, have none of these and are not read"
         )
     if source.null_times:
+        files = [f"{one.path.rpartition('/')[2]} ({one.rows:,})" for one in source.null_times_in]
         lines.append(
-            f"  {counted(source.null_times, 'row')} without a time, in {_names(source)}: not "
+            f"  {counted(source.null_times, 'row')} without a time, in {', '.join(files)}: not "
             "delivered; the replay is rejected without --null-times skip"
         )
     lines.append(_completeness(source))
@@ -228,12 +229,6 @@ def _completeness(source: PlannedSource) -> str:
             return f"  complete up to {upto}, but the period ends later"
         case False:
             return f"  complete up to {source.complete_up_to}"
-
-
-def _names(source: PlannedSource) -> str:
-    return ", ".join(
-        f"{one.path.rpartition('/')[2]} ({one.rows:,})" for one in source.null_times_in
-    )
 
 
 def _picture(plan: Plan) -> list[str]:

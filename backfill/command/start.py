@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +30,7 @@ from backfill.tables.jsonl import JsonlFolder
 from headrace.config.load import load_app
 from headrace.errors import UsageError
 from headrace.locks import AlreadyRunning, hold
+from headrace.secret import Secret
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
@@ -47,24 +48,21 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from headrace.contract import ValueFormat
-    from headrace.secret import Secret
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayOptions:
-    """What the command line asks for."""
+class ReplayOptions(RequestOptions):
+    """The options of `backfill replay`."""
 
-    request_options: RequestOptions
     target: str | None
     key: str | None
+    value_format: ValueFormat | None
+    registry: str | None
+    stage: bool
+    open_windows: Literal["leave", "close"]
     run_id: str | None
     resume: bool
-    stage: bool = False
-    close_windows: bool = False
-    value_format: ValueFormat | None = None
-    registry: Secret | None = None
 
 
 class ReplayOutcome(NamedTuple):
@@ -78,28 +76,27 @@ class ReplayOutcome(NamedTuple):
 def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
     """Replay until all is delivered, or until asked to drain."""
     record = None
-    if options.resume:
-        record = state_of(workspace, options.run_id or "").require_record()
+    if options["resume"]:
+        record = state_of(workspace, options["run_id"] or "").require_record()
     if record is None:
-        app, request = parse_request(options.request_options, workspace)
-        if options.stage and app is None:
+        app, request = parse_request(options, workspace)
+        if options["stage"] and app is None:
             raise UsageError("--stage is for the result of an application", "-c APP.yaml")
         if app is not None:
             _refuse_kafka_options(options, "an application names its sink in its file")
-        if options.close_windows:
+        closes = options["open_windows"] == "close"
+        if closes:
             require_watermarks(app)
-        request = replace(request, stage=options.stage, close_windows=options.close_windows)
-        run_id, to, key = options.run_id or new_run_id(), options.target, options.key
+        request = replace(request, stage=options["stage"], close_windows=closes)
+        run_id, to, key = options["run_id"] or new_run_id(), options["target"], options["key"]
+        _refuse_existing(state_of(workspace, run_id))
     else:
         # What a run was begun with counts: its plan is made.
         app = None if record.app is None else load_app(Path(record.app), workspace)
-        request, run_id = None, options.run_id or ""
-        to = options.target or record.to
-        key = record.key
-    if record is None:
-        _refuse_existing(state_of(workspace, run_id))
+        request, run_id = None, options["run_id"] or ""
+        to, key = options["target"] or record.to, record.key
     # Its rate is not part of a run: it may go on faster, or slower.
-    rate = parse_rate(options.request_options["rate_limit"])
+    rate = parse_rate(options["rate_limit"])
     with Drain() as drain, _log_how_to_resume(workspace, run_id):
         if app is not None:
             return _with_rows(request, _application(workspace, app, request, run_id, rate, drain))
@@ -202,11 +199,11 @@ def _target(
     from backfill.tables.kafka_values import Encoding, formats_of  # noqa: PLC0415
 
     if record is None:
-        formats = formats_of(workspace, options.request_options["tables"], options.value_format)
+        formats = formats_of(workspace, options["tables"], options["value_format"])
         advice = "name the registry with --registry URL, or use --format json"
     else:
-        formats = record.formats
-        if options.value_format is not None and set(formats.values()) != {options.value_format}:
+        formats, wanted = record.formats, options["value_format"]
+        if wanted is not None and set(formats.values()) != {wanted}:
             raise UsageError(
                 f"run {run.run_id} was started with"
                 f" {', '.join(sorted(set(formats.values()))) or 'json'}",
@@ -215,14 +212,16 @@ def _target(
         advice = (
             "give --registry URL again: a run does not store it, because it may hold a password"
         )
-    encoding = Encoding(formats, options.registry)
+    url = options["registry"]
+    encoding = Encoding(formats, None if url is None else Secret(url))
     encoding.require_registry(advice)
     target = KafkaTopic(workspace, location, run.run_id, run.key, encoding)
     return replace(run, formats=formats), target
 
 
 def _refuse_kafka_options(options: ReplayOptions, advice: str) -> None:
-    for option, value in (("--format", options.value_format), ("--registry", options.registry)):
+    given = {"--format": options["value_format"], "--registry": options["registry"]}
+    for option, value in given.items():
         if value is not None:
             raise UsageError(f"{option} is for records of a topic", advice)
 

@@ -12,7 +12,7 @@ from pyspark.storagelevel import StorageLevel
 
 from backfill.results.comparison import Comparison, Example, MismatchKind, Side
 from backfill.results.late import explained_by, late_records
-from headrace.application.emitted import JSON_OPTIONS
+from headrace.application.emitted import JSON_OPTIONS, differing_types
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table, spark_name
@@ -108,17 +108,10 @@ def _columns(
     left: tuple[str, DataFrame], right: tuple[str, DataFrame], options: CompareOptions
 ) -> dict[str, str]:
     """Return the compared columns and their types; refuse what cannot be compared."""
-    have = {
-        name: {one.name: one.dataType.simpleString() for one in frame.schema.fields}
-        for name, frame in (left, right)
-    }
-    asked = [
-        *options.key,
-        *options.ignored,
-        *([options.time_column] if options.time_column else []),
-    ]
+    have = {name: dict(frame.dtypes) for name, frame in (left, right)}
+    required = [*options.key, *([options.time_column] if options.time_column else [])]
     for table, columns in have.items():
-        for column in asked:
+        for column in required:
             if column not in columns and column not in options.ignored:
                 raise UsageError(
                     f"table {table} has no column {column}", did_you_mean(column, list(columns))
@@ -129,19 +122,14 @@ def _columns(
             raise UsageError(
                 f"--ignore {column}: neither table has it", did_you_mean(column, sorted(known))
             )
-    of_left, of_right = have[left[0]], have[right[0]]
-    compared = sorted(known - set(options.ignored))
-    problems = [
-        (
-            f"{name} is {of_left.get(name, 'missing')} in {left[0]}"
-            f" and {of_right.get(name, 'missing')} in {right[0]}"
-        )
-        for name in compared
-        if of_left.get(name) != of_right.get(name)
-    ]
+    of_left, of_right = (
+        {name: columns[name] for name in sorted(columns) if name not in options.ignored}
+        for columns in (have[left[0]], have[right[0]])
+    )
+    problems = differing_types(of_left, of_right, (left[0], right[0]))
     if problems:
-        raise Terminal(f"the tables cannot be compared: {'; '.join(problems)}", "--ignore a column")
-    return {name: of_left[name] for name in compared}
+        raise Terminal(f"the tables cannot be compared: {problems}", "--ignore a column")
+    return of_left
 
 
 def _within(frame: DataFrame, options: CompareOptions) -> DataFrame:
@@ -181,9 +169,8 @@ def _named(keys: DataFrame, options: CompareOptions) -> DataFrame:
     """Return the keys that do not match: rows in pairs, rows without a partner, and the cause."""
     mismatches = keys.where("n_left + n_right > matched * 2").withColumn("cause", _cause(options))
     if options.late is not None and options.time_column is not None:
-        mismatches = _with_late(
-            mismatches, options, options.late, _time_us(options.time_column, options)
-        )
+        time_us = _time_us(options.time_column, options.key)
+        mismatches = _with_late(mismatches, options, options.late, time_us)
     single = [F.col(name) - F.col("matched") for name in ("n_left", "n_right")]
     rest = (
         F.when(F.col("n_right") == 0, MismatchKind.MISSING.value)
@@ -210,13 +197,10 @@ def _with_late(
     return joined.withColumn("cause", F.coalesce("cause", is_late)).drop("late_key")
 
 
-def _time_us(column: str, options: CompareOptions) -> Column:
+def _time_us(column: str, key: tuple[str, ...]) -> Column:
     """Return the time of a mismatch, from whichever side has a row."""
-    time = (
-        F.col(f"key.`{column}`")
-        if column in options.key
-        else F.coalesce(*(F.col(f"{side}.`{column}`") for side in ("left", "right")))
-    )
+    places = ("key",) if column in key else ("left", "right")
+    time = F.coalesce(*(F.col(f"{place}.`{column}`") for place in places))
     return F.unix_micros(time.cast("timestamp"))
 
 
@@ -224,7 +208,7 @@ def _cause(options: CompareOptions) -> Column:
     """Return the cause of a mismatch where the time tells it, else null."""
     if options.time_column is None or options.period is None:
         return F.lit(None).cast("string")
-    time_us = _time_us(options.time_column, options)
+    time_us = _time_us(options.time_column, options.key)
     near_start = time_us < options.period.start_us + options.boundary_us
     near_end = time_us >= options.period.end_us_exclusive - options.boundary_us
     return F.when(near_start | near_end, MismatchKind.BOUNDARY.value)

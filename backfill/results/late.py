@@ -54,7 +54,12 @@ def late_records(
             )
             continue
         time_us = F.unix_micros(F.col(watermark.column))
-        shared = [_shared(one) if one in table.columns else _nothing() for one in key]
+        shared = [
+            F.struct(F.col(quoted(one)).cast("string").alias("value")).alias(one)
+            if one in table.columns
+            else F.lit(None).cast("struct<value: string>").alias(one)
+            for one in key
+        ]
         arrived = F.col(INGESTION_TS)
         near = table.where(
             (arrived >= F.timestamp_micros(F.lit(period.start_us - AROUND_US)))
@@ -63,7 +68,7 @@ def late_records(
         rows = near.select(
             time_us.alias(LATE_US),
             F.floor(F.unix_micros(F.col(INGESTION_TS)) / BATCH_US).alias("batch"),
-            *(column.alias(one) for column, one in zip(shared, key, strict=True)),
+            *shared,
         )
         late = _late(rows, watermark.delay // MICROSECOND, period)
         found = late if found is None else found.unionByName(late)
@@ -101,11 +106,3 @@ def explained_by(
         value = F.col(f"key.{quoted(one)}").cast("string")
         condition &= spread[one].isNull() | spread[one]["value"].eqNullSafe(value)
     return own.join(spread, condition, "left_semi").select("key")
-
-
-def _shared(name: str) -> Column:
-    return F.struct(F.col(quoted(name)).cast("string").alias("value"))
-
-
-def _nothing() -> Column:
-    return F.lit(None).cast("struct<value: string>")

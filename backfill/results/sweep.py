@@ -130,33 +130,29 @@ class Sweep:
 
         None where it was asked to end before the replay was through.
         """
-        run_id = new_try()
-        try:
-            return self._attempt(spark, drain, threshold_us, run_id)
-        finally:
-            forget(self.workspace, run_id)
-
-    def _attempt(
-        self, spark: SparkSession, drain: Drain, threshold_us: int, run_id: str
-    ) -> SweepResult | None:
         # Spark is loaded when needed.
         from backfill.apps.replay import AppRun, replay_app  # noqa: PLC0415
         from backfill.results.compare import compare  # noqa: PLC0415
 
+        run_id = new_try()
         request = replace(self.request, threshold_us=threshold_us, stage=True)
         log.info("trying", threshold=duration(threshold_us), run=run_id)
         began_s = time.monotonic()
-        certificate = replay_app(AppRun(self.app, self.workspace, run_id), request, spark, drain)
-        took_s = time.monotonic() - began_s
-        if not certificate.complete:
-            return None
-        state = state_of(self.workspace, run_id)
-        plan, staged = state.plan(), state.require_record().staged or ""
-        for name in (self.live, staged):
-            # The session may know a table as it was before.
-            spark.catalog.refreshTable(spark_name(name))
-        frames = [(name, spark.table(spark_name(name))) for name in (self.live, staged)]
-        found = compare(frames[0], frames[1], self.options)
+        try:
+            run = AppRun(self.app, self.workspace, run_id)
+            certificate = replay_app(run, request, spark, drain)
+            took_s = time.monotonic() - began_s
+            if not certificate.complete:
+                return None
+            state = state_of(self.workspace, run_id)
+            plan, staged = state.plan(), state.require_record().staged or ""
+            for name in (self.live, staged):
+                # The session may know a table as it was before.
+                spark.catalog.refreshTable(spark_name(name))
+            left, right = ((name, spark.table(spark_name(name))) for name in (self.live, staged))
+            found = compare(left, right, self.options)
+        finally:
+            forget(self.workspace, run_id)
         return SweepResult(
             threshold_us,
             round(took_s, 1),

@@ -7,20 +7,19 @@ it is the same live and in any replay.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.config.app.file import OnAhead  # noqa: TC001 - an option is read by its types
 from headrace.contract import METADATA
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.config.app.file import OnAhead
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,13 @@ class Ahead:
 
     def to_json(self) -> str:
         """Return it as an option of a source."""
-        return json.dumps(asdict(self))
+        return msgspec.json.encode(self).decode()
 
     @classmethod
-    def from_json(cls, text: str) -> Ahead:
-        """Read what `to_json` wrote."""
-        return cls(**json.loads(text))
+    def of_options(cls, options: Mapping[str, str]) -> Ahead | None:
+        """Return the bound that a source's option `ahead` names, as `to_json` wrote it."""
+        text = options.get("ahead")
+        return None if text is None else msgspec.json.decode(text, type=cls)
 
 
 class Bounded(NamedTuple):

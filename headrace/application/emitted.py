@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal
 from headrace.iceberg.catalog import quoted
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -28,14 +27,11 @@ JSON_OPTIONS: Final = {
 
 def require_columns(result: DataFrame, sink: AppSink) -> None:
     """Refuse a result without the columns that its sink names, before anything runs."""
-    have = {field.name: field.dataType.simpleString() for field in result.schema.fields}
-    wanted = {"time_column": [sink.time_column]}
-    if isinstance(sink, IcebergSink):
-        wanted |= {"key": list(sink.key), "version": [sink.version], "deleted": [sink.deleted]}
-    else:
-        wanted |= {"key": [getattr(sink, "key", None)]}
-    for option, names in wanted.items():
-        for name in names:
+    have = dict(result.dtypes)
+    # Not every sink has each of these options.
+    named = {one: getattr(sink, one, None) for one in ("time_column", "key", "version", "deleted")}
+    for option, names in named.items():
+        for name in names if isinstance(names, tuple) else (names,):
             if name is not None and name not in have:
                 raise Terminal(
                     f"sink.{option} is {name}, but the result has no such column",
@@ -43,12 +39,24 @@ def require_columns(result: DataFrame, sink: AppSink) -> None:
                 )
     typed = {"time_column": "timestamp", "deleted": "boolean"}
     for option, kind in typed.items():
-        name = getattr(sink, option, None)
+        name = named[option]
         if name is not None and have[name] != kind:
             raise Terminal(
                 f"sink.{option} is {name}, but that column has type {have[name]}",
                 f"name one of type {kind}",
             )
+
+
+def differing_types(
+    left: Mapping[str, str], right: Mapping[str, str], places: tuple[str, str]
+) -> str:
+    """Say which columns have another type, or are missing, in one of two places; "" where none."""
+    return "; ".join(
+        f"{name} is {left.get(name, 'missing')} in {places[0]}"
+        f" and {right.get(name, 'missing')} in {places[1]}"
+        for name in sorted({*left, *right})
+        if left.get(name) != right.get(name)
+    )
 
 
 def within(result: DataFrame, time_column: str, start_us: int, end_us_exclusive: int) -> DataFrame:

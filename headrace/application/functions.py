@@ -78,12 +78,7 @@ def _send_along(folders: Sequence[Path]) -> None:
     from pyspark import cloudpickle  # noqa: PLC0415 - importing pyspark takes a second
 
     for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if (
-            file
-            and module.__name__.partition(".")[0] not in _OURS
-            and _is_within(Path(file), folders)
-        ):
+        if _own_file(module, folders) is not None:
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
 
 
@@ -93,20 +88,24 @@ def modules_of(targets: Iterable[str], folders: Sequence[Path]) -> dict[str, Pat
     left = [sys.modules.get(target.partition(":")[0]) for target in targets]
     while left:
         module = left.pop()
-        file = getattr(module, "__file__", None)
+        file = _own_file(module, folders)
         if module is None or file is None or module.__name__ in found:
             continue
-        if module.__name__.partition(".")[0] in _OURS or not _is_within(Path(file), folders):
-            continue
-        found[module.__name__] = Path(file)
+        found[module.__name__] = file
         for value in list(vars(module).values()):
             origin = getattr(value, "__module__", None)
             left.append(value if isinstance(value, ModuleType) else sys.modules.get(str(origin)))
     return found
 
 
-def _is_within(file: Path, folders: Sequence[Path]) -> bool:
+def _own_file(module: ModuleType | None, folders: Sequence[Path]) -> Path | None:
+    """Return the file of a module that is the author's own, None of any other."""
+    named = getattr(module, "__file__", None)
+    if module is None or not named or module.__name__.partition(".")[0] in _OURS:
+        return None
+    file = Path(named)
     if "site-packages" in file.parts:
-        return False
+        return None
     # Beside the application, or one package deep: a workspace may hold anything further down.
-    return any(folder in {file.parent, file.parent.parent} for folder in folders)
+    is_near = any(folder in {file.parent, file.parent.parent} for folder in folders)
+    return file if is_near else None

@@ -15,7 +15,7 @@ from headrace.application.late_rows import DroppedLate
 from headrace.jvm.plans import each, kind_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
@@ -46,17 +46,13 @@ def dropped_late(spark: SparkSession, query: str, may_repeat: MayRepeat) -> Drop
     A row of two operators counts at each that drops it. A record that belongs to several windows
     of an aggregation counts once there, whether all of them were closed or one.
     """
-    (running,) = (one for one in _active(spark) if one.name() == query)
+    active = spark._jsparkSession.streams().active()  # noqa: SLF001 - Python's own have no execution
+    (running,) = (one for one in active if one.name() == query)
     plan = running.streamingQuery().lastExecution().executedPlan()
     return sum(
         (_of_operator(spark, one, rows, may_repeat) for one, rows in _droppers(plan)),
         DroppedLate(),
     )
-
-
-def _active(spark: SparkSession) -> Iterable[Java]:
-    found: Iterable[Java] = spark._jsparkSession.streams().active()  # noqa: SLF001 - Python's own have no execution
-    return found
 
 
 def _droppers(node: Java) -> Iterator[tuple[Java, int]]:
@@ -90,10 +86,11 @@ def _recounted(spark: SparkSession, operator: Java, may_repeat: MayRepeat) -> in
     late, keys = operator.watermarkExpressionForLateEvents().get(), partial.groupingExpressions()
     numbered, number = plans.numbered(below)
     if number is None:
-        plan = plans.filtered(late, plans.projected(keys, below))
+        plan = plans.nodes.FilterExec(late, plans.nodes.ProjectExec(keys, below))
         return int(plan.execute().count())
     # Of one record in several windows there are several rows.
-    plan = plans.filtered(late, plans.projected(keys.appended(number), numbered))
+    windows = plans.nodes.ProjectExec(keys.appended(number), numbered)
+    plan = plans.nodes.FilterExec(late, windows)
     return plans.distinct(number, plan)
 
 
@@ -128,19 +125,10 @@ class _Plans:
     def __init__(self, spark: SparkSession) -> None:
         jvm: Java = spark._jvm  # noqa: SLF001 - there is no other way to Spark's plans
         self._spark = spark
-        self._exec = jvm.org.apache.spark.sql.execution
+        self.nodes = jvm.org.apache.spark.sql.execution
         self._expressions = jvm.org.apache.spark.sql.catalyst.expressions
-        self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        self._list = jvm.java.util.ArrayList
+        self._seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
         self._none = jvm.scala.Option.empty
-
-    def projected(self, columns: Java, child: Java) -> Java:
-        """Return a projection."""
-        return self._exec.ProjectExec(columns, child)
-
-    def filtered(self, condition: Java, child: Java) -> Java:
-        """Return a filter."""
-        return self._exec.FilterExec(condition, child)
 
     def numbered(self, node: Java) -> tuple[Java, Java | None]:
         """Return the plan with a number for each row from before a row was put into many windows.
@@ -151,23 +139,23 @@ class _Plans:
         if kind == "ExpandExec":
             alias = self._row_number()
             number = alias.toAttribute()
-            child = self.projected(node.child().output().appended(alias), node.child())
-            rows = self._seq(one.appended(number) for one in each(node.projections()))
-            return self._exec.ExpandExec(rows, node.output().appended(number), child), number
+            child = self.nodes.ProjectExec(node.child().output().appended(alias), node.child())
+            rows = self._seq([one.appended(number) for one in each(node.projections())])
+            return self.nodes.ExpandExec(rows, node.output().appended(number), child), number
         if kind not in {*AROUND, "ProjectExec", "FilterExec"}:
             return node, None
         child, number = self.numbered(node.child())
         if number is None or kind in AROUND:
             return child, number
         if kind == "FilterExec":
-            return self.filtered(node.condition(), child), number
-        return self.projected(node.projectList().appended(number), child), number
+            return self.nodes.FilterExec(node.condition(), child), number
+        return self.nodes.ProjectExec(node.projectList().appended(number), child), number
 
     def distinct(self, column: Java, plan: Java) -> int:
         """Return how many different values a column of a plan has."""
         from pyspark.sql import DataFrame  # noqa: PLC0415 - importing it takes a second
 
-        found = self.projected(self._seq([column]), plan)
+        found = self.nodes.ProjectExec(self._seq([column]), plan)
         session: Java = self._spark._jsparkSession  # noqa: SLF001 - as above
         rows = session.internalCreateDataFrame(found.execute(), found.schema(), False)
         return DataFrame(rows, self._spark).distinct().count()
@@ -182,9 +170,3 @@ class _Plans:
             self._none(),
             self._seq([]),
         )
-
-    def _seq(self, items: Iterable[Java]) -> Java:
-        held = self._list()
-        for one in items:
-            held.add(one)
-        return self._to_seq(held)

@@ -7,7 +7,7 @@ after a crash is counted once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import msgspec
 import structlog
@@ -16,6 +16,7 @@ from headrace import state_files
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ADVICE = (
@@ -24,11 +25,8 @@ ADVICE = (
 log = structlog.get_logger(__name__)
 
 
-class MayRepeat(Protocol):
-    """Says whether what a source gave between two offsets (as JSON) may be read once more."""
-
-    def __call__(self, start: str, end: str, /) -> bool:
-        """Return it for one source and one batch."""
+# Says whether what a source gave between two offsets (as JSON) may be read once more.
+MayRepeat: TypeAlias = "Callable[[str, str], bool]"
 
 
 @dataclass(frozen=True, slots=True)

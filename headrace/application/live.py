@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.application.live_source import NAME, LiveSource, topics_of
@@ -19,37 +20,34 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
 
 
-def live_stream(  # noqa: PLR0913 - a source, and how it is to be read
-    spark: SparkSession,
-    workspace: Workspace,
-    app: LoadedApp,
-    name: str,
-    *,
-    ahead: Ahead | None = None,
-    once: bool = False,
-    fresh: bool = False,
-) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class LiveStart:
+    """How a run opens its sources.
+
+    With `once` the streams end with what is there now. `fresh` says that the query's checkpoint has
+    no batch yet: then its first one is of a bounded size, too.
+    """
+
+    spark: SparkSession
+    workspace: Workspace
+    app: LoadedApp
+    once: bool = False
+    fresh: bool = False
+
+
+def live_stream(opening: LiveStart, name: str, ahead: Ahead | None = None) -> DataFrame:
     """Return the records of a source's topics; a bad one is rejected as its hygiene says.
 
-    With `ahead`, so is one whose own time is too far ahead. With `once` the stream has an end:
-    what the topics hold now. `fresh` says that the query's checkpoint has no batch yet: then its
-    first one is of a bounded size, too.
+    With `ahead`, so is one whose own time is too far ahead.
     """
-    options = live_options(workspace, app, name, ahead=ahead, once=once, fresh=fresh)
-    spark.dataSource.register(LiveSource)
-    return spark.readStream.format(NAME).options(**options).load()
+    opening.spark.dataSource.register(LiveSource)
+    reader = opening.spark.readStream.format(NAME)
+    return reader.options(**live_options(opening, name, ahead)).load()
 
 
-def live_options(  # noqa: PLR0913 - as above
-    workspace: Workspace,
-    app: LoadedApp,
-    name: str,
-    *,
-    ahead: Ahead | None,
-    once: bool,
-    fresh: bool,
-) -> dict[str, str]:
+def live_options(opening: LiveStart, name: str, ahead: Ahead | None) -> dict[str, str]:
     """Return what tells Spark's processes which topics to read, and how."""
+    workspace, app = opening.workspace, opening.app
     source = topics_of(app, name)
     kafka = KafkaCluster(workspace.cluster(source.cluster))
     held = {topic: kafka.offsets(topic) for topic in source.topics}
@@ -60,11 +58,11 @@ def live_options(  # noqa: PLR0913 - as above
         "app": str(app.path),
         "source": name,
         "schema": json.dumps(to_avro(schema)),
-        "fresh": "true" if fresh else "false",
+        "fresh": "true" if opening.fresh else "false",
     }
     if ahead is not None:
         options["ahead"] = ahead.to_json()
-    if once:
+    if opening.once:
         ends = {
             topic: {number: span.stop for number, span in of.items()} for topic, of in held.items()
         }

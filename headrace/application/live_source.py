@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from headrace.application.ahead_of_time import Ahead
-from headrace.application.live_task import live_plan, read
+from headrace.application.live_task import LivePlan, quarantines_of, read
 from headrace.config.app.file import KafkaTopics
 from headrace.config.load import load_app, load_workspace
 from headrace.contract import with_metadata
@@ -36,6 +36,7 @@ from headrace.kafka.positions import (
     within,
 )
 from headrace.kafka.source_topic import Reader, SourceTopic, require_not_shorter
+from headrace.landing.topic_values import values_of
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
 from headrace.spark import cores
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.application.live_task import LivePlan
+    from headrace.kafka.positions import Epochs, Positions, TopicRange
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Cluster
     from headrace.kafka.leaders import TopicEnds
@@ -58,6 +59,10 @@ MOST_RECORDS: Final = 1_000_000
 ASK_EVERY_S: Final = 0.5
 # Brokers may be away for so long before a query ends of it.
 PATIENCE_S: Final = 300.0
+ADVICE: Final = (
+    "replay the lost records from the lake (backfill replay), and start live with a new state_dir; "
+    "or rewind the application to before the gap (headrace rewind)"
+)
 
 
 class LiveSource(DataSource):
@@ -89,18 +94,24 @@ def live_reader(options: Mapping[str, str]) -> LiveReader:
     app = load_app(Path(options["app"]), workspace)
     name = options["source"]
     source = topics_of(app, name)
-    record = stored_avro(options["schema"], "the source's schema")
-    folder = rejected_folder(workspace.state_dir, app, name)
-    bound = options.get("ahead")
-    ahead = None if bound is None else Ahead.from_json(bound)
-    reader = f"{app.config.name}.{name}"
-    plan = live_plan(workspace, source, record, reader, folder, ahead)
-    until = options.get("until")
+    cluster, reader = workspace.cluster(source.cluster), f"{app.config.name}.{name}"
+    record, ahead = stored_avro(options["schema"], "the source's schema"), Ahead.of_options(options)
+    plan = LivePlan(
+        reader=reader,
+        topics=source.topics,
+        properties=cluster.client_properties(),
+        region=cluster.region,
+        values=values_of(workspace, source, record, source.hygiene, reader),
+        quarantines=quarantines_of(workspace, cluster, source, ahead),
+        folder=rejected_folder(workspace.state_dir, app, name),
+        ahead=ahead,
+    )
+    until = json.loads(options["until"]) if "until" in options else None
     return LiveReader(
         plan,
-        workspace.cluster(source.cluster),
+        cluster,
         source.starting_offsets,
-        None if until is None else from_json(json.loads(until)),
+        None if until is None else from_json(until),
         fresh=options.get("fresh") == "true",
     )
 
@@ -122,11 +133,7 @@ def rejected_folder(state_dir: Path, app: LoadedApp, name: str) -> Path:
 class Share(InputPartition):
     """What one task reads."""
 
-    stretches: tuple[TopicRange, ...]
-
-    def __init__(self, stretches: Sequence[TopicRange]) -> None:
-        super().__init__(None)
-        self.stretches = tuple(stretches)
+    stretches: Sequence[TopicRange]
 
 
 class LiveReader(DataSourceStreamReader):
@@ -147,8 +154,7 @@ class LiveReader(DataSourceStreamReader):
         self._until = until
         self._fresh = fresh
         self._begin: Positions | None = None
-        self._at: Positions | None = None
-        self._epochs: Epochs = {}
+        self._at: dict[str, Any] | None = None
         self._seen: Positions = {}
         self._ends: dict[str, TopicEnds] = {}
         self._asked_at_s = float("-inf")
@@ -166,32 +172,32 @@ class LiveReader(DataSourceStreamReader):
         limit: object = None,  # noqa: ARG002 - Spark 4.2 gives both, Spark 4.1 none
     ) -> dict[str, Any]:
         """Return the end of the next batch, of a bounded size; where nothing is new, of the last."""
-        # Spark asks for the first batch's end before it asks for its beginning.
-        own = self._beginning() if self._at is None and self._fresh else self._at
-        at = own if start is None else from_json(start)
-        epochs = self._epochs if start is None else epochs_from_json(start)
+        if start is None:
+            # Spark asks for the first batch's end before it asks for its beginning.
+            start = self.initialOffset() if self._at is None and self._fresh else self._at
+        at = None if start is None else from_json(start)
+        epochs = {} if start is None else epochs_from_json(start)
         if time.monotonic() - self._asked_at_s >= ASK_EVERY_S:
             try:
                 self._see_ends(at or {}, epochs)
             except Transient:
-                if at is None or not self._is_patient:
+                if start is None or not self._is_patient:
                     raise
-                return to_json(at, epochs)
+                return start
             self._asked_at_s = time.monotonic()
-        self._at = self._seen if at is None else forward(at, capped(at, self._seen, MOST_RECORDS))
-        self._epochs = self._epochs_at(self._at, at or {}, epochs)
+        to = self._seen if at is None else forward(at, capped(at, self._seen, MOST_RECORDS))
+        self._at = to_json(to, self._epochs_at(to, at or {}, epochs))
         if self._begun is not None:
             # Spark asks on when the batch before is done, and tells of it only with the next one:
             # where a topic falls silent, never.
             self._show(self._begun)
-        return to_json(self._at, self._epochs)
+        return self._at
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Share out what lies in between; a partition's records stay with one task, in order."""
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
-        self._at = self._begun = from_json(end)
-        self._epochs = epochs_from_json(end)
-        found = stretches(from_json(start), self._at)
+        self._at, self._begun = end, from_json(end)
+        found = stretches(from_json(start), self._begun)
         return [Share(part) for part in shared_out(found, cores())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -241,7 +247,7 @@ class LiveReader(DataSourceStreamReader):
 
     def _see_ends(self, at: Positions, epochs: Epochs) -> None:
         """Learn where the topics end; refuse ones that are not those of which `at` was read."""
-        ends, reader = self._held(), reader_of(self._plan.reader)
+        ends, reader = self._held(), Reader(self._plan.reader, ADVICE)
         for topic, positions in at.items():
             spans = ends[topic].spans if topic in ends else {}
             require_not_shorter(reader, topic, positions, spans)
@@ -274,12 +280,3 @@ class LiveReader(DataSourceStreamReader):
                 != NO_EPOCH
             }
         return found
-
-
-def reader_of(name: str) -> Reader:
-    """Return a live source as a reader of its topics."""
-    return Reader(
-        name,
-        "replay the lost records from the lake (backfill replay), and start live with a new "
-        "state_dir; or rewind the application to before the gap (headrace rewind)",
-    )

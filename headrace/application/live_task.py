@@ -16,7 +16,6 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.quarantine import BadRecords, quarantine_settings
 from headrace.kafka.ranges import Readers
 from headrace.landing.record_columns import RecordColumns
-from headrace.landing.topic_values import values_of
 from headrace.schema.arrow import for_spark, to_arrow
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from headrace.kafka.message import Message
     from headrace.kafka.positions import TopicRange
     from headrace.landing.topic_values import Values
-    from headrace.schema.model import Record
 
 # Spark's Python workers live on between tasks, and so do connections and compiled decoders.
 _readers: Final = Readers()
@@ -67,31 +65,10 @@ class LivePlan:
         return for_spark(to_arrow(with_metadata(self.values.schema)))
 
 
-def live_plan(  # noqa: PLR0913, PLR0917 - what a source is, and whose
-    workspace: Workspace,
-    source: KafkaTopics,
-    schema: Record | None,
-    reader: str,
-    folder: Path,
-    ahead: Ahead | None,
-) -> LivePlan:
-    """Return the plan of a source; its quarantines are made where they are missing."""
-    cluster = workspace.cluster(source.cluster)
-    return LivePlan(
-        reader=reader,
-        topics=source.topics,
-        properties=cluster.client_properties(),
-        region=cluster.region,
-        values=values_of(workspace, source, schema, source.hygiene, reader),
-        quarantines=_quarantines(workspace, cluster, source, ahead),
-        folder=folder,
-        ahead=ahead,
-    )
-
-
-def _quarantines(
+def quarantines_of(
     workspace: Workspace, cluster: Cluster, source: KafkaTopics, ahead: Ahead | None
 ) -> dict[str, tuple[str, ProducerSettings]]:
+    """Return the quarantine of each topic; those that are missing are made."""
     fates = {source.hygiene.on_bad_record, source.hygiene.tombstones, ahead and ahead.action}
     if "quarantine" not in fates:
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.config.app.file import DynamicSource, HybridSource, IcebergSource, KafkaTopics
@@ -10,7 +9,7 @@ from headrace.errors import UsageError
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from headrace.config.app.file import App
 
@@ -61,21 +60,19 @@ def of_the_past(app: App) -> dict[str, IcebergSource]:
 
 def tables_behind(app: App) -> dict[str, IcebergSource]:
     """Return the table of each source that can be replayed; the others have none."""
-    found = {name: _table(app, name) for name in names_for_the_transform(app)}
-    return {name: table for name, table in found.items() if table is not None}
+    found: dict[str, IcebergSource] = {}
+    for name in names_for_the_transform(app):
+        for _, source in _candidates(app, name):
+            if isinstance(source, IcebergSource):
+                found.setdefault(name, source)
+    return found
 
 
 def of_kafka(app: App, name: str) -> tuple[str, KafkaTopics]:
     """Return the live candidate of a source, and its name: the selected one before the others."""
-    source = app.sources[name]
-    if isinstance(source, KafkaTopics):
-        return name, source
-    if isinstance(source, HybridSource):
-        return of_kafka(app, source.live)
-    if isinstance(source, DynamicSource):
-        for one in dict.fromkeys((source.selected, *source.candidates)):
-            with contextlib.suppress(UsageError):
-                return of_kafka(app, one)
+    for one, source in _candidates(app, name):
+        if isinstance(source, KafkaTopics):
+            return one, source
     raise UsageError(
         f"{name} of {app.name} has no candidate of type kafka", "add the topic to its candidates"
     )
@@ -88,14 +85,15 @@ def _follow(app: App, name: str, choices: Mapping[str, str]) -> Concrete:
     return source
 
 
-def _table(app: App, name: str) -> IcebergSource | None:
-    source = app.sources[name]
-    if isinstance(source, IcebergSource):
-        return source
-    if isinstance(source, HybridSource):
-        return _table(app, source.past)
-    if isinstance(source, DynamicSource):
-        # The selected one first: it may be one table of several.
-        order = (source.selected, *source.candidates)
-        return next((table for one in order if (table := _table(app, one)) is not None), None)
-    return None
+def _candidates(app: App, name: str) -> Iterator[tuple[str, KafkaTopics | IcebergSource]]:
+    """Yield the topics and tables that a source may read: the selected one before the others."""
+    match app.sources[name]:
+        case HybridSource(past=past, live=live):
+            parts = [past, live]
+        case DynamicSource(selected=selected, candidates=candidates):
+            parts = [selected, *candidates]
+        case source:
+            yield name, source
+            return
+    for part in parts:
+        yield from _candidates(app, part)

@@ -28,37 +28,28 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
 
     Write: TypeAlias = Callable[[DataFrame, int, Callable[[], None]], None]
-    from collections.abc import Callable
 
 
-def start(  # noqa: PLR0913 - a query is made of these
+def start(  # noqa: PLR0913, PLR0917 - a query is made of these
     result: DataFrame,
     sink: AppSink,
     workspace: Workspace,
     name: str,
     checkpoint: Path,
-    *,
-    once: bool,
-    late: LateRows | None = None,
+    late: LateRows,
 ) -> StreamingQuery:
-    """Start the query that carries the result into the sink.
-
-    With `late`, the records that each batch drops as late are counted there.
-    """
+    """Start the query that carries the result into the sink; `late` counts what batches drop."""
     require_columns(result, sink)
     write, spark = _write(result, sink, workspace, name, checkpoint), result.sparkSession
 
     def handle(batch: DataFrame, number: int) -> None:
         def computed() -> None:
-            if late is not None:
-                late.take(number, dropped_late(spark, name, late.may_repeat))
+            late.take(number, dropped_late(spark, name, late.may_repeat))
 
         write(batch, number, computed)
 
     writer = result.writeStream.foreachBatch(handle)
     writer = writer.queryName(name).option("checkpointLocation", str(checkpoint))
-    if once:
-        writer = writer.trigger(availableNow=True)
     return writer.outputMode("append").start()
 
 

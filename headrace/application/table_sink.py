@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.storagelevel import StorageLevel
 
+from headrace.application.emitted import differing_types
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.catalog import quoted, spark_name, table_loader
 from headrace.iceberg.spark_files import write_uncommitted
@@ -46,20 +47,11 @@ def ensure_fits(workspace: Workspace, sink: IcebergSink, result: DataFrame) -> N
     # Whether it is deleted says what becomes of a row, and is no part of it.
     result = result.select([quoted(name) for name in result.columns if name != sink.deleted])
     ensure_result_table(workspace, sink, from_spark(result.schema.jsonValue()))
-    held = result.sparkSession.table(spark_name(sink.identifier)).schema
-    have = {one.name: one.dataType.simpleString() for one in held.fields}
-    give = {one.name: one.dataType.simpleString() for one in result.schema.fields}
-    problems = [
-        (
-            f"{name} is {have.get(name, 'missing')} in the table and {give.get(name, 'missing')} "
-            "in the result"
-        )
-        for name in sorted(have | give)
-        if have.get(name) != give.get(name)
-    ]
+    held = result.sparkSession.table(spark_name(sink.identifier))
+    problems = differing_types(dict(held.dtypes), dict(result.dtypes), ("the table", "the result"))
     if problems:
         raise Terminal(
-            f"table {sink.identifier} does not fit the result: {'; '.join(problems)}",
+            f"table {sink.identifier} does not fit the result: {problems}",
             "name another table, or make the transform and the table agree",
         )
 

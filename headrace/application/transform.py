@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from headrace.application.ahead_of_time import Ahead
 from headrace.application.functions import load, register
 from headrace.errors import HeadraceError, Terminal
+from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.config.load import LoadedApp
 
-MICROSECOND = timedelta(microseconds=1)
 
-
-class Sources(Mapping[str, "DataFrame"]):
+class Sources(UserDict[str, "DataFrame"]):
     """What `build(sources)` is given: a streaming DataFrame for each source, and the session."""
 
     def __init__(self, spark: SparkSession, frames: Mapping[str, DataFrame]) -> None:
+        super().__init__(frames)
         self.spark = spark
-        self._frames = dict(frames)
-
-    def __getitem__(self, name: str) -> DataFrame:
-        return self._frames[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._frames)
-
-    def __len__(self) -> int:
-        return len(self._frames)
 
 
 def bound_ahead(app: LoadedApp, name: str) -> Ahead | None:

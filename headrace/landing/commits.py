@@ -272,16 +272,20 @@ class TableCommits:
         remove_let_go(table, append(table, commit), gone)
 
     def _current_state(self, table: Table) -> CommitState | None:
-        writer = self._identity.writer
-        return current_state(
-            writer,
-            table.properties.get(state_property(writer)),
-            (
-                SnapshotState(
-                    one.snapshot_id,
-                    None if one.summary is None else one.summary.additional_properties.get(SUMMARY),
-                )
-                for one in main_line(table)
-            ),
-            (one.snapshot_id for one in table.metadata.snapshots),
-        )
+        return state_in(table, self._identity.writer)
+
+
+def state_in(table: Table, writer: str) -> CommitState | None:
+    """Return the commit state of a writer that fits the table as it is, however it came to be so."""
+    return current_state(
+        writer,
+        table.properties.get(state_property(writer)),
+        (
+            SnapshotState(
+                one.snapshot_id,
+                None if one.summary is None else one.summary.additional_properties.get(SUMMARY),
+            )
+            for one in main_line(table)
+        ),
+        (one.snapshot_id for one in table.metadata.snapshots),
+    )

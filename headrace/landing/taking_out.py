@@ -11,11 +11,10 @@ from headrace.iceberg.history import main_line
 from headrace.landing.commit_state import (
     SUMMARY,
     CommitState,
-    SnapshotState,
     Span,
-    current_state,
     state_property,
 )
+from headrace.landing.commits import state_in
 from headrace.retries import retry
 
 if TYPE_CHECKING:
@@ -33,13 +32,7 @@ _ONLY: Final = 0
 def commits_since(table: Table, writer: str, number: int) -> Taken:
     """Return what would take the writer's commits from that number on out of the table."""
     line = [_line(one) for one in main_line(table)]
-    holds = current_state(
-        writer,
-        table.properties.get(state_property(writer)),
-        [SnapshotState(one.snapshot, one.state) for one in line],
-        [one.snapshot_id for one in table.metadata.snapshots],
-    )
-    return taken_back(writer, number, holds, line)
+    return taken_back(writer, number, state_in(table, writer), line)
 
 
 def take_out(

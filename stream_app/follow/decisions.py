@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from headrace import state_files
-from headrace.locks import AlreadyRunning, hold
-from headrace.times import format_time_us
+from headrace.locks import Claim
+from headrace.times import SECOND_US, format_time_us
 from stream_app.follow.position import FollowPosition
 
 if TYPE_CHECKING:
@@ -32,18 +32,8 @@ class Decisions:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lead: contextlib.ExitStack | None = None
-
-    def leads(self) -> bool:
-        """Whether this process decides: the first that asks does, until it ends."""
-        if self._lead is None:
-            lead = contextlib.ExitStack()
-            try:
-                lead.enter_context(hold(self._folder / "lead", "the follower", "wait for it"))
-            except AlreadyRunning:
-                return False
-            self._lead = lead
-        return True
+        # The first process that asks decides, until it ends.
+        self.lead = Claim(folder / "lead")
 
     def after(self, position: FollowPosition) -> FollowPosition | None:
         """Return what was decided to come after a position."""
@@ -52,7 +42,8 @@ class Decisions:
         except FileNotFoundError:
             return None
         # A number may have been another position's before the query went back to an earlier one.
-        return FollowPosition.from_json(said["to"]) if said["from"] == position.to_json() else None
+        is_known = FollowPosition.from_json(said["from"]) == position
+        return FollowPosition.from_json(said["to"]) if is_known else None
 
     def store(self, position: FollowPosition, following: FollowPosition) -> None:
         """Keep what comes after a position."""
@@ -68,17 +59,10 @@ class Decisions:
         if (file.read_text(encoding="utf-8") if file.exists() else "") != text:
             state_files.write(file, text.encode(), lasting=False)
 
-    def close(self) -> None:
-        """Let another process decide."""
-        if self._lead is not None:
-            self._lead.close()
-            self._lead = None
-
     def _file(self, number: int) -> Path:
         return self._folder / f"{number}.json"
 
 
-SECOND_US: Final = 1_000_000
 log = structlog.get_logger(__name__)
 
 

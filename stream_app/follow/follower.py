@@ -121,11 +121,9 @@ class Follower:
 
     def waits_for(self, position: FollowPosition) -> Ceiling | None:
         """Return what holds back all rows that are left, None where nothing does."""
-        left_us = self._residue_of(position).frontier_us(position.until_us)
-        ceiling = self._ceiling
-        return (
-            None if ceiling is None or left_us is None or left_us < ceiling.before_us else ceiling
-        )
+        left_us, ceiling = self._residue_of(position).frontier_us(position.until_us), self._ceiling
+        is_held = ceiling is not None and left_us is not None and left_us >= ceiling.before_us
+        return ceiling if is_held else None
 
     def _until(self, position: FollowPosition) -> int:
         # What came late is older than what was dispatched before: it waits for nobody.
@@ -156,23 +154,22 @@ class Follower:
         return self._with_what_came_late(found)
 
     def _with_what_came_late(self, position: FollowPosition) -> FollowPosition:
-        late = [unit for name in self._tables for unit in self._late_units(name, position)]
-        times_us = [max(unit.min_ts_us, position.since_us) for unit in late]
+        times_us = [max(unit.min_ts_us, position.since_us) for unit in self._late_units(position)]
+        null_times = (
+            table.null_times(hop, position.since_us) for table, hop in self._hops(position)
+        )
         found = replace(
             position,
             until_us=min([position.base_us, *times_us]),
             late_rows=position.late_rows + self._beyond_the_bound(position),
-            null_times=position.null_times + self._null_times(position),
+            null_times=position.null_times + sum(null_times),
         )
         newest_us = self._residue_of(found).newest_us
         return found if newest_us is None else replace(found, newest_us=newest_us)
 
-    def _null_times(self, position: FollowPosition) -> int:
-        return sum(
-            table.null_times(hop, position.since_us)
-            for name, table in self._tables.items()
-            for hop in position.tables[name].hops
-        )
+    def _hops(self, position: FollowPosition) -> Iterator[tuple[Table, Hop]]:
+        for name, table in self._tables.items():
+            yield from ((table, hop) for hop in position.tables[name].hops)
 
     def _beyond_the_bound(self, position: FollowPosition) -> int:
         """Count what was committed too late to come within the bound of what came before."""
@@ -181,17 +178,12 @@ class Follower:
         limit_us = position.reached_us - 1 - self._threshold_us
         return sum(
             table.rows_added(hop, position.since_us, limit_us)
-            for name, table in self._tables.items()
-            for hop in position.tables[name].hops
+            for table, hop in self._hops(position)
         )
 
-    def _late_units(self, name: str, position: FollowPosition) -> list[Unit]:
-        table = self._tables[name]
-        return [
-            unit
-            for hop in position.tables[name].hops
-            for unit in table.added(hop, position.since_us, position.base_us)
-        ]
+    def _late_units(self, position: FollowPosition) -> Iterator[Unit]:
+        for table, hop in self._hops(position):
+            yield from table.added(hop, position.since_us, position.base_us)
 
     def _residue_of(self, position: FollowPosition) -> PendingPieces:
         if self._residue is None or self._residue[:2] != (position.tables, position.base_us):
@@ -200,16 +192,12 @@ class Follower:
 
     def _pieces(self, position: FollowPosition) -> Iterator[PendingPiece]:
         low_us = max(position.base_us, position.until_us)
+        late = self._late_units(position)
+        found = [piece_of(unit, position.until_us, position.base_us) for unit in late]
         for name, table in self._tables.items():
-            late = [
-                piece_of(unit, position.until_us, position.base_us)
-                for unit in self._late_units(name, position)
-            ]
-            main = [
-                piece_of(unit, low_us)
-                for unit in table.units(position.tables[name].snapshot, low_us)
-            ]
-            yield from (piece for piece in (*late, *main) if piece is not None)
+            units = table.units(position.tables[name].snapshot, low_us)
+            found += [piece_of(unit, low_us) for unit in units]
+        yield from (piece for piece in found if piece is not None)
 
     def _lowest(self, looks: Mapping[str, TableStatus]) -> Ceiling:
         """Return how far the table that is the least complete lets a batch go."""

@@ -9,8 +9,10 @@ to the snapshots that they have now: what was added on them comes late where it 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
 
 from headrace.errors import Terminal
 
@@ -53,7 +55,7 @@ class FollowPosition:
     since_us: int
     base_us: int
     until_us: int
-    tables: Mapping[str, FollowedSnapshot]
+    tables: dict[str, FollowedSnapshot]
     reached_us: int | None = None
     newest_us: int | None = None
     late_rows: int = 0
@@ -66,20 +68,13 @@ class FollowPosition:
 
     def to_json(self) -> dict[str, Any]:
         """Return the offset; the same position always gives the same text."""
-        tables = {
-            name: {"snapshot": seen.snapshot, "hops": [list(hop) for hop in seen.hops]}
-            for name, seen in sorted(self.tables.items())
-        }
-        return asdict(self) | {"tables": tables}
+        said: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
+        return said
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> FollowPosition:
         """Read an offset."""
-        tables = {
-            name: FollowedSnapshot(seen["snapshot"], tuple(Hop(*hop) for hop in seen["hops"]))
-            for name, seen in said["tables"].items()
-        }
-        return cls(**{**said, "tables": tables})
+        return msgspec.convert(said, cls)
 
 
 def beginning(

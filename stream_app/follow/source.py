@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import structlog
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.types import StructType
 
 from backfill.apps.spark_source import even_chains
+from backfill.apps.spark_task import spark_schema
 from backfill.plan.steps import Limits
 from backfill.read.source import LakeSource
 from headrace.config.load import load_workspace
 from headrace.errors import HeadraceError, Terminal, Transient
-from headrace.schema.iceberg import from_iceberg
-from headrace.schema.spark import to_spark
 from stream_app.follow import tags
 from stream_app.follow.decisions import Decisions
 from stream_app.follow.follower import Follower, unit_parts
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
+    from pyspark.sql.types import StructType
 
 NAME: Final = "headrace_follow"
 # A catalog may be away for so long before a query ends of it.
@@ -56,8 +55,7 @@ class FollowSource(DataSource):
             time_column=options.followed.time_column,
             as_stored=False,
         )
-        columns = from_iceberg(source.columns, source.table.properties)
-        return StructType.fromJson(to_spark(columns))
+        return spark_schema(source.columns, source.table.properties)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name
         """Return the reader of this table."""
@@ -72,7 +70,7 @@ class FollowReader(DataSourceStreamReader):
 
     def __init__(self, options: FollowOptions) -> None:
         self._options = options
-        self._at = None if options.begin is None else FollowPosition.from_json(options.begin)
+        self._at = options.begin
         self._decisions = Decisions(Path(options.folder))
         self._tables: dict[str, FollowedTable] = {}
         self._follower: Follower | None = None
@@ -90,7 +88,7 @@ class FollowReader(DataSourceStreamReader):
         """Return the end of the next batch, of a bounded size; where nothing is new, of the last."""
         at = self._position() if start is None else FollowPosition.from_json(start)
         following = self._decisions.after(at)
-        if following is None and self._decisions.leads():
+        if following is None and self._decisions.lead.is_ours():
             following = self._decided(at)
         return (following or at).to_json()
 
@@ -111,12 +109,9 @@ class FollowReader(DataSourceStreamReader):
         if isinstance(partition, FollowPartition):
             yield from rows(self._options, partition)
 
-    def commit(self, end: dict[str, Any]) -> None:
-        """Need nothing: Spark's log is all there is to keep."""
-
     def stop(self) -> None:
         """Let another process decide."""
-        self._decisions.close()
+        self._decisions.lead.release()
 
     def __getstate__(self) -> dict[str, Any]:
         # Tasks need to know what to read, and no more.
@@ -133,10 +128,8 @@ class FollowReader(DataSourceStreamReader):
         return self._at
 
     def _parse_position(self, said: dict[str, Any]) -> FollowPosition:
-        position, tables = (
-            FollowPosition.from_json(said),
-            {one.name for one in self._options.tables},
-        )
+        position = FollowPosition.from_json(said)
+        tables = {one.name for one in self._options.tables}
         if position.tables.keys() != tables:
             raise Terminal(
                 f"the checkpoint is of {', '.join(sorted(position.tables))}, but the application "

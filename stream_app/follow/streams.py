@@ -26,16 +26,17 @@ from stream_app.follow.task import FollowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
     from headrace.application.ahead_of_time import Ahead
+    from headrace.application.live import LiveStart
     from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
     from headrace.config.app.follow import Follow
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from stream_app.follow.position import FollowPosition
-    from stream_app.live import LiveStart
 
 
 def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
@@ -46,29 +47,28 @@ def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
 
 
 def followed_streams(
-    opening: LiveStart, sources: Mapping[str, IcebergSource]
+    opening: LiveStart, checkpoint: Path, sources: Mapping[str, IcebergSource]
 ) -> dict[str, DataFrame]:
     """Return a stream for each of them, aligned by one frontier."""
     if not sources:
         return {}
     spark, workspace, app = opening.spark, opening.workspace, opening.app
     tables = _tables(app, sources)
-    follows = [follow for source in sources.values() if (follow := source.follow) is not None]
+    follows = list(_follows(sources).values())
     # Before anything is held for a run that cannot begin.
     columns = {
         name: _columns(workspace, source, tables[source.identifier], bound_ahead(app, name))
         for name, source in sources.items()
     }
-    holder = tags.holder_of(app.config.name, opening.checkpoint)
+    holder = tags.holder_of(app.config.name, checkpoint)
     begin = _begin(workspace, tables, _start(app, follows), holder) if opening.fresh else None
-    runs = opening.checkpoint.with_name("follow")
+    runs = checkpoint.with_name("follow")
     shutil.rmtree(runs, ignore_errors=True)
     folder = runs / uuid4().hex
     folder.mkdir(parents=True)
     spark.dataSource.register(FollowSource)
     streams = {}
     for name, source in sources.items():
-        ahead = bound_ahead(app, name)
         options = FollowOptions(
             workspace=str(workspace.root),
             table=source.identifier,
@@ -82,8 +82,8 @@ def followed_streams(
             rejected=str(rejected_folder(workspace.state_dir, app, name_of(app, source))),
             readers=spark.sparkContext.defaultParallelism,
             once=opening.once,
-            begin=None if begin is None else begin.to_json(),
-            ahead=None if ahead is None else ahead.to_json(),
+            begin=begin,
+            ahead=bound_ahead(app, name),
         )
         reader = spark.readStream.format(NAME)
         streams[name] = reader.option("settings", msgspec.json.encode(options).decode()).load()
@@ -94,8 +94,8 @@ def _tables(
     app: LoadedApp, sources: Mapping[str, IcebergSource]
 ) -> dict[str, FollowedTableSettings]:
     found: dict[str, FollowedTableSettings] = {}
-    for name, source in sources.items():
-        follow = _follow(source)
+    for name, follow in _follows(sources).items():
+        source = sources[name]
         followed = FollowedTableSettings(
             source.identifier,
             follow.time_column or INGESTION_TS,
@@ -164,10 +164,8 @@ def _columns(
     return source.columns or tuple(field.name for field in table.columns.fields)
 
 
-def _follow(source: IcebergSource) -> Follow:
-    if source.follow is None:
-        raise UsageError(f"{source.identifier} is not followed", "add follow: {} to the source")
-    return source.follow
+def _follows(sources: Mapping[str, IcebergSource]) -> dict[str, Follow]:
+    return {name: one.follow for name, one in sources.items() if one.follow is not None}
 
 
 def name_of(app: LoadedApp, source: KafkaTopics | HybridSource | IcebergSource) -> str:

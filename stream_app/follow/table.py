@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from backfill.plan.period import Period, parse_period
-from backfill.plan.preconditions import NullTimes, RowsWithoutTime
+from backfill.plan.preconditions import NullTimes, RowsWithoutTime, UpTo
 from backfill.read.enumerator import FileEnumerator
 from backfill.read.file_columns import may_be_null
 from backfill.read.listing import has_deletes
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 ALWAYS: Final = parse_period("0001-01-01", "9999-12-31")
 FILES_AT_ONCE: Final = 4
 HOPS_KEPT: Final = 16
-UpTo = Literal["complete", "committed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +71,8 @@ class FollowedTable:
     def look(self) -> TableStatus:
         """Return how the table is now."""
         self.table.refresh()
-        head = self.table.current_snapshot()
+        snapshot = self.table.metadata.current_snapshot_id
         said = complete_up_to(self.table.properties) if self._followed.up_to == "complete" else None
-        snapshot = None if head is None else head.snapshot_id
         return TableStatus(snapshot, None if said is None else said.time_us, said is not None)
 
     def hops(self, seen: FollowedSnapshot, until_us: int) -> tuple[Hop, ...]:

@@ -30,8 +30,8 @@ def held(table: Table, holder: str) -> set[int]:
     return {ref.snapshot_id for name, ref in refs if name.startswith(f"{PREFIX}{holder}-")}
 
 
-def move(table: Table, holder: str, needed: Iterable[int]) -> bool:
-    """Tag these snapshots, and no others, in the holder's name; whether that could be done."""
+def move(table: Table, holder: str, needed: Iterable[int]) -> None:
+    """Tag these snapshots, and no others, in the holder's name, if that can be done."""
     own = f"{PREFIX}{holder}-"
     wanted = {f"{own}{snapshot}": snapshot for snapshot in needed}
 
@@ -54,5 +54,3 @@ def move(table: Table, holder: str, needed: Iterable[int]) -> bool:
             table=".".join(table.name()),
             reason=type(problem).__name__,
         )
-        return False
-    return True

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from headrace.application.rejected_counts import store_counts
 from headrace.config.load import load_workspace
 from headrace.jvm.python_workers import settle
 from headrace.schema.arrow import for_spark
+from stream_app.follow.position import FollowPosition  # noqa: TC001 - as below
 from stream_app.follow.table import FollowedTableSettings  # noqa: TC001 - an option is read by its types
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ class FollowOptions(msgspec.Struct, frozen=True):
     rejected: str
     readers: int
     once: bool
-    begin: dict[str, Any] | None
-    ahead: str | None
+    begin: FollowPosition | None
+    ahead: Ahead | None
 
     @property
     def followed(self) -> FollowedTableSettings:
@@ -117,8 +118,7 @@ def rows(options: FollowOptions, share: FollowPartition) -> Iterator[pa.RecordBa
         int(time.monotonic() // KEPT_S),
     )
     settle()
-    ahead = None if options.ahead is None else Ahead.from_json(options.ahead)
-    rejected = 0
+    ahead, rejected = options.ahead, 0
     for batch in (batch for unit in share.units for batch in source.rows(unit)):
         kept = batch
         if ahead is not None:

@@ -46,9 +46,14 @@ class Batch:
         return tuple(from_json(one) for one in halves if one and "tables" not in one)
 
     @property
-    def followed(self) -> list[Mapping[str, Any]]:
-        """Where the sources that follow tables were."""
-        return [one for one in self.offsets if "tables" in one]
+    def needed(self) -> dict[str, set[int]]:
+        """The snapshots of followed tables that it goes on from."""
+        found: dict[str, set[int]] = {}
+        for one in self.offsets:
+            if "tables" in one:
+                for table, seen in FollowPosition.from_json(one).tables.items():
+                    found.setdefault(table, set()).update(seen.needed)
+        return found
 
     def __str__(self) -> str:
         return f"batch {self.number} ({format_time_us(self.began_us)})"
@@ -74,9 +79,7 @@ def committed_batches(checkpoint: Path) -> list[Batch]:
 
 def numbers(log: Path) -> set[int]:
     """Return the batches that one of Spark's logs has."""
-    if not log.is_dir():
-        return set()
-    return {int(path.name) for path in log.iterdir() if path.name.isdecimal()}
+    return {int(path.name) for path in log.glob("*") if path.name.isdecimal()}
 
 
 def choose_batch(batches: Sequence[Batch], to: str) -> Batch:

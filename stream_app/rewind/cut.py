@@ -48,7 +48,12 @@ def prepare(state: Path, cut: Cut) -> None:
     """Make the shorter checkpoint, and decide that it shall be."""
     draft = state / DRAFT
     shutil.rmtree(draft, ignore_errors=True)
-    _copy_without_later(state / CHECKPOINT, draft / CHECKPOINT, cut.batch)
+    checkpoint = state / CHECKPOINT
+
+    def later(folder: str, names: list[str]) -> list[str]:
+        return [one for one in names if _is_later(checkpoint, Path(folder, one), cut.batch)]
+
+    shutil.copytree(checkpoint, draft / CHECKPOINT, ignore=later, copy_function=_link)
     state_files.write(draft / PLAN, msgspec.json.encode(cut))
     state_files.move(draft, state / READY)
 
@@ -84,16 +89,6 @@ def _forget(state: Path) -> None:
     shutil.rmtree(state / DRAFT)
 
 
-def _copy_without_later(checkpoint: Path, to: Path, batch: int) -> None:
-    for folder, _, names in os.walk(checkpoint):
-        place = Path(folder)
-        target = to / place.relative_to(checkpoint)
-        target.mkdir(parents=True)
-        for name in names:
-            if not _is_later(checkpoint, place / name, batch):
-                _link(place / name, target / name)
-
-
 def _is_later(checkpoint: Path, file: Path, batch: int) -> bool:
     first = file.relative_to(checkpoint).parts[0]
     if first == "state":
@@ -102,7 +97,7 @@ def _is_later(checkpoint: Path, file: Path, batch: int) -> bool:
     return first in {"offsets", "commits"} and number.isdecimal() and int(number) > batch
 
 
-def _link(file: Path, to: Path) -> None:
+def _link(file: str, to: str) -> None:
     """Let a file be in both folders: Spark puts new files in the place of old ones."""
     try:
         os.link(file, to)

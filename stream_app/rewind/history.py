@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from backfill.run import tags as replay_tags
@@ -13,7 +14,6 @@ from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
 from headrace.kafka.cluster import KafkaCluster
 from stream_app.follow import tags
-from stream_app.follow.position import FollowPosition
 from stream_app.rewind import cut
 from stream_app.rewind.batches import committed_batches
 from stream_app.rewind.state_files import QueryState
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill.plan.plan import Plan
+    from backfill.run.state import RunState
+    from headrace.kafka.positions import Positions
     from headrace.config.app.file import KafkaTopics
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
@@ -35,15 +37,19 @@ if TYPE_CHECKING:
 class RewindHistory:
     """The batches of an application, the newest first, each with what stands in its way."""
 
+    workspace: Workspace
     batches: tuple[Batch, ...]
-    replayed: ReplayedTables | None
-    followed: FollowedTables
+    # Of a query with hybrid sources: the run over the tables that it began with.
+    replayed: RunState | None
 
     def hold(self, batch: Batch, holder: str) -> None:
-        """Tag the snapshots that the batch goes on from."""
-        if self.replayed is not None:
-            self.replayed.hold(batch)
-        self.followed.hold(batch, holder)
+        """Tag the snapshots that the batch goes on from, beside those that are tagged already."""
+        if self.replayed is not None and _is_within(batch, plan := self.replayed.plan()):
+            for source in sources_of(self.workspace, plan).values():
+                replay_tags.hold(source, self.replayed.run_id)
+        for name, needed in batch.needed.items():
+            table = load_table(self.workspace, name)
+            tags.move(table, holder, needed | tags.held(table, holder))
 
 
 def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> RewindHistory:
@@ -59,17 +65,30 @@ def history_of(app: LoadedApp, workspace: Workspace, state: Path) -> RewindHisto
     sources = topics_behind(app, names)
     refuse_recreated(stored_topic_ids(checkpoint), topic_ids(workspace, sources))
     spans, stores = _spans_of_topics(workspace, sources), QueryState(checkpoint / "state")
-    followed, replayed = FollowedTables(workspace), None
+    replayed = None
+
+    @cache
+    def snapshots(table: str) -> set[int]:
+        return {one.snapshot_id for one in load_table(workspace, table).metadata.snapshots}
+
     obstacles: list[Callable[[Batch], str | None]] = [
         lambda batch: stores.missing(batch.number),
         lambda batch: _missing_in_kafka(batch, spans),
-        followed.obstacle,
+        lambda batch: _expired(batch, snapshots),
     ]
     if any(isinstance(app.config.sources[name], HybridSource) for name in names):
-        replayed = ReplayedTables.of(workspace, f"hybrid-{app.config.name}")
-        obstacles.append(replayed.obstacle)
+        replayed = state_of(workspace, f"hybrid-{app.config.name}")
+        plan = replayed.plan()
+        # As the tables are now.
+        expired = [
+            one.name
+            for one in plan.sources
+            if one.snapshot_id is not None and one.snapshot_id not in snapshots(one.name)
+        ]
+        reason = f"its snapshot of {', '.join(expired)} has expired"
+        obstacles.append(lambda batch: reason if expired and _is_within(batch, plan) else None)
     checked = (_checked(batch, obstacles) for batch in found)
-    return RewindHistory(tuple(checked), replayed, followed)
+    return RewindHistory(workspace, tuple(checked), replayed)
 
 
 def _checked(batch: Batch, obstacles: Iterable[Callable[[Batch], str | None]]) -> Batch:
@@ -79,71 +98,15 @@ def _checked(batch: Batch, obstacles: Iterable[Callable[[Batch], str | None]]) -
     return replace(batch, obstacle=next((why for find in obstacles if (why := find(batch))), None))
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayedTables:
-    """The plan over the tables that hybrid sources began with, and which snapshots have expired."""
-
-    workspace: Workspace
-    run_id: str
-    plan: Plan
-    expired: tuple[str, ...]
-
-    @classmethod
-    def of(cls, workspace: Workspace, run_id: str) -> ReplayedTables:
-        """Look at the tables as they are now."""
-        plan = state_of(workspace, run_id).plan()
-        expired = tuple(
-            one.name
-            for one in plan.sources
-            if one.snapshot_id is not None
-            and load_table(workspace, one.name).snapshot_by_id(one.snapshot_id) is None
-        )
-        return cls(workspace, run_id, plan, expired)
-
-    def obstacle(self, batch: Batch) -> str | None:
-        """Say which snapshots the batch needs and that have expired."""
-        if not self.expired or not self._is_within(batch):
-            return None
-        return f"its snapshot of {', '.join(self.expired)} has expired"
-
-    def hold(self, batch: Batch) -> None:
-        """Tag the snapshots again, where the batch is within the plan."""
-        if self._is_within(batch):
-            for source in sources_of(self.workspace, self.plan).values():
-                replay_tags.hold(source, self.run_id)
-
-    def _is_within(self, batch: Batch) -> bool:
-        steps = len(self.plan.steps)
-        return any(one["past"]["step"] < steps for one in batch.offsets if "past" in one)
+def _is_within(batch: Batch, plan: Plan) -> bool:
+    steps = len(plan.steps)
+    return any(one["past"]["step"] < steps for one in batch.offsets if "past" in one)
 
 
-@dataclass(slots=True)
-class FollowedTables:
-    """The tables that the application follows, each loaded once."""
-
-    workspace: Workspace
-    _known: dict[str, set[int]] = field(default_factory=dict)
-
-    def obstacle(self, batch: Batch) -> str | None:
-        """Say which table no longer has a snapshot that the batch needs."""
-        for offset in batch.followed:
-            for table, seen in FollowPosition.from_json(offset).tables.items():
-                if not seen.needed <= self._snapshots(table):
-                    return f"its snapshot of {table} has expired"
-        return None
-
-    def hold(self, batch: Batch, holder: str) -> None:
-        """Tag the snapshots that the batch goes on from, beside those that are tagged already."""
-        for offset in batch.followed:
-            for name, seen in FollowPosition.from_json(offset).tables.items():
-                table = load_table(self.workspace, name)
-                tags.move(table, holder, seen.needed | tags.held(table, holder))
-
-    def _snapshots(self, table: str) -> set[int]:
-        if table not in self._known:
-            metadata = load_table(self.workspace, table).metadata
-            self._known[table] = {one.snapshot_id for one in metadata.snapshots}
-        return self._known[table]
+def _expired(batch: Batch, snapshots: Callable[[str], set[int]]) -> str | None:
+    """Say which followed table no longer has a snapshot that the batch needs."""
+    lost = (table for table, needed in batch.needed.items() if not needed <= snapshots(table))
+    return next((f"its snapshot of {table} has expired" for table in lost), None)
 
 
 def missing_records(positions: Positions, spans: Mapping[str, Mapping[int, range]]) -> list[str]:

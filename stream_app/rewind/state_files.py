@@ -162,12 +162,8 @@ def _lacking(zipped: Path) -> str | None:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [one for one in _entries(folder) if one.is_dir() and one.name.isdecimal()]
+    return [one for one in folder.glob("*") if one.is_dir() and one.name.isdecimal()]
 
 
 def _files(folder: Path) -> list[Path]:
-    return [one for one in _entries(folder) if one.is_file()]
-
-
-def _entries(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+    return [one for one in folder.glob("*") if one.is_file()]

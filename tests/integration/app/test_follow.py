@@ -258,7 +258,7 @@ def test_gone_back_to_an_earlier_batch_it_reads_on_from_there(following: Followi
         following.run(app)
     batches = following.batches()
     oldest, *_ = can_go_back_to(app, workspace).batches[::-1]
-    first = oldest.followed[0]["tables"][following.table]["snapshot"]
+    first = oldest.offsets[0]["tables"][following.table]["snapshot"]
     # The last two looks need it no more, and nobody has taken it away yet.
     assert first not in following.tags()
     assert rewind(app, workspace, RewindOptions(str(oldest.number)), lambda _: None) is not None
@@ -357,5 +357,5 @@ def test_of_tables_that_do_not_say_how_complete_they_are_what_comes_too_late_is_
         two.came(two.expected)
     assert two.one.seen() == two.expected
     newest, *_ = can_go_back_to(two.app, two.one.pipelines.workspace).batches
-    late = newest.followed[0]["late_rows"]
+    late = newest.offsets[0]["late_rows"]
     assert beyond_the_bound(two.one.batches()) == late == 1

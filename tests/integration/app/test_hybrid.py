@@ -19,7 +19,7 @@ from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
 from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
-from stream_app.hybrid_plan import Pair, hand_over
+from stream_app.hybrid import Pair, hand_over
 from stream_app.live import live_sources, run_live
 from tests.integration.app.hybrid_events import PARTITIONS, START_MS, records
 from tests.limits import LIMIT_S

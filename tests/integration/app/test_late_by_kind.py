@@ -163,8 +163,8 @@ class Query:
         tally = LateRows(self.folder / f"{name}.jsonl", lambda _, __: True)
         sink = JsonlSink(type="jsonl", path=str(self.folder / "out"))
         place = self.folder / name
-        query = start(result, sink, self.workspace, name, place, once=True, late=tally)
-        finish(query, name, Drain())
+        query = start(result, sink, self.workspace, name, place, tally)
+        finish(query, name, Drain(), until_no_data=True)
         return tally
 
 

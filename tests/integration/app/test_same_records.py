@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from backfill.streams import Replay
-from headrace.application.live import live_stream
+from headrace.application.live import LiveStart, live_stream
 from headrace.application.live_source import rejected_folder
 from headrace.application.rejected_counts import counted
 from headrace.config.load import load_app
@@ -104,7 +104,9 @@ class Twins:
         return load_app(path, self.pipelines.workspace)
 
     def live(self, spark: SparkSession) -> DataFrame:
-        return live_stream(spark, self.pipelines.workspace, self.app(), "live", once=True)
+        return live_stream(
+            LiveStart(spark, self.pipelines.workspace, self.app(), once=True), "live"
+        )
 
     def past(self, spark: SparkSession) -> DataFrame:
         table, root = f"lake.tv.{self.name}", self.pipelines.workspace.root

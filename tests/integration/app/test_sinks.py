@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from backfill.plan.period import parse_period
 from headrace.application.emitted import within
+from headrace.application.late_rows import LateRows
 from headrace.application.sinks import start
 from headrace.config.app.sinks import IcebergSink, JsonlSink, TopicOfResults
 from headrace.errors import Terminal
@@ -57,8 +58,9 @@ class Query:
         if getattr(self.sink, "deleted", None):
             frame = frame.withColumn("gone", F.col("events") == 0)
         place = self.folder / checkpoint
-        query = start(frame, self.sink, self.workspace, self.name, place, once=True)
-        finish(query, self.name, Drain())
+        late = LateRows(None, lambda _, __: False)
+        query = start(frame, self.sink, self.workspace, self.name, place, late)
+        finish(query, self.name, Drain(), until_no_data=True)
 
     def forget_the_last_end(self) -> None:
         """Leave what a kill between the sink's commit and Spark's own leaves."""

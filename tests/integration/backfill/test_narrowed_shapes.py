@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from backfill.apps.narrowing import columns_used, is_known
 from backfill.apps.spark_source import NAME, ReplaySource
-from backfill.apps.spark_task import spark_schema, to_read, with_blanks
+from backfill.apps.spark_task import spark_schema, with_blanks
 from backfill.apps.used_columns import table_uses
 from backfill.plan.period import parse_period
 from backfill.read.enumerator import FileEnumerator
@@ -114,7 +114,7 @@ class Shaped:
 
     def narrowed(self, used: TableUse) -> DataFrame:
         names = columns_used({self.table: used}).get(self.table)
-        read = None if names is None else to_read(names, self.promised)
+        read = None if names is None else tuple(one for one in self.promised.names if one in names)
         schema = LakeSource(self.workspace, self.table, PERIOD, ()).columns
         known = [one for one in used.conditions if is_known(one, schema)]
         given = LakeSource(

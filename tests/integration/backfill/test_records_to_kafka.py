@@ -12,7 +12,7 @@ from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import parse_period
 from backfill.run.request import ReplayRequest, new_run_id, state_of
 from backfill.streams import Replay
-from headrace.application.live import live_stream
+from headrace.application.live import LiveStart, live_stream
 from headrace.config.load import load_app
 from headrace.errors import Transient, UsageError
 from headrace.kafka.sender import KafkaRecord
@@ -343,7 +343,7 @@ def test_an_application_reads_the_same_live_and_replayed(ways: Ways) -> None:
     ways.land(sent, schema, **KEEP)
     workspace = ways.pipelines.workspace
     app = _app(ways, "live", {})
-    live = live_stream(ways.spark, workspace, app, "live", once=True)
+    live = live_stream(LiveStart(ways.spark, workspace, app, once=True), "live")
     replay = Replay([ways.table], "2026-03-01", "2026-03-02", workspace=workspace.root)
     past = replay.streams(ways.spark, ways.name)[ways.table]
     assert past.columns == live.columns == ["id", "__metadata__"]

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.errors import Terminal
 from headrace.landing.commit_state import CommitState, Identity, Span
-from stream_app.hybrid_plan import commit_state_of, gaps
+from stream_app.hybrid import commit_state_of, gaps
 
 
 def state(writer: str, topic: str, **nexts: int) -> CommitState:

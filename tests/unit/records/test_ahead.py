@@ -96,4 +96,4 @@ def test_a_column_that_is_no_time_is_told(column: str) -> None:
 
 def test_it_goes_through_json() -> None:
     ahead = Ahead("a b", 1, "clamp")
-    assert Ahead.from_json(ahead.to_json()) == ahead
+    assert Ahead.of_options({"ahead": ahead.to_json()}) == ahead

@@ -67,10 +67,10 @@ def test_every_gap_of_every_partition_is_told() -> None:
 
 def test_places_are_those_of_topics_and_of_the_live_half() -> None:
     hybrid = {"past": {"step": 3}, "live": {"t": {"0": 5}}}
-    followed = {"number": 4, "tables": {}}
+    followed = beginning(0, {"lake.tv.a": 7, "lake.tv.b": None}, since_us=0).to_json()
     batch = Batch(1, 0, (hybrid, {"u": {"1": 2}}, followed))
     assert batch.positions == ({"t": {0: 5}}, {"u": {1: 2}})
-    assert batch.followed == [followed]
+    assert batch.needed == {"lake.tv.a": {7}, "lake.tv.b": set()}
     assert describe_offset({"t": {"0": 1, "1": 2}}) == "t 0:1 1:2"
     many = {str(number): 1000 for number in range(9)}
     assert describe_offset({"t": many}) == "t 9,000 in 9 partitions"
