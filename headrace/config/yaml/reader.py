@@ -12,7 +12,6 @@ from headrace.config.yaml.document import Document, Position
 from headrace.config.yaml.expansion import expand
 from headrace.config.yaml.nodes import NotReadable, compose, read_text
 from headrace.config.yaml.scalar_types import plain_value
-from headrace.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -153,12 +152,9 @@ class _Reader:
         expanded = expand(raw, self._environment, self._folders)
         filled = "${" in raw
         self._document.values[path] = Position(node.start_mark.index, raw, expanded.secret, filled)
-        for fault in expanded.faults:
-            index = source_index(self._document.source, node.start_mark.index, raw, fault.offset)
-            line, column = self._document.at(index)
-            self._document.problems.append(
-                Problem(self._document.path, line, column, fault.message, fault.suggestion)
-            )
+        for offset, fault in expanded.faults:
+            index = source_index(self._document.source, node.start_mark.index, raw, offset)
+            self._document.report_at(index, fault.message, fault.suggestion)
         if expanded.faults:
             self._document.unusable.add(path)
             return raw
@@ -168,10 +164,7 @@ class _Reader:
         return plain_value(expanded.text, filled=filled)
 
     def _report_node(self, node: Node, message: str, suggestion: str) -> None:
-        line, column = self._document.at(node.start_mark.index)
-        self._document.problems.append(
-            Problem(self._document.path, line, column, message, suggestion)
-        )
+        self._document.report_at(node.start_mark.index, message, suggestion)
 
 
 def _shown_tag(node: Node) -> str:
