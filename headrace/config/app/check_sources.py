@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from headrace.config.common.check_hygiene import check_required
-from headrace.config.common.check_kafka import check_registry, check_source
+from headrace.config.common.check_kafka import check_source
 from headrace.problems import did_you_mean
 from headrace.schema.spark import to_spark
 
@@ -34,7 +34,6 @@ def check_sources(app: Section) -> tuple[dict[str, Record], dict[str, Columns]]:
         match source.text("type"):
             case "kafka":
                 schema, columns[source.name] = check_source(source)
-                check_registry(source)
                 check_required(source.at("hygiene", "required"), columns[source.name])
                 if schema is not None:
                     schemas[source.name] = schema
@@ -92,16 +91,14 @@ def _check_cycles(app: Section) -> None:
 def _circle(start: str, leads: dict[str, list[str]]) -> list[str]:
     """Return the shortest path from a source to itself, nothing where there is none."""
     paths, seen = [[start]], {start}
-    while paths:
-        longer: list[list[str]] = []
-        for path in paths:
-            for following in leads.get(path[-1], ()):
-                if following == start:
-                    return path
-                if following not in seen:
-                    seen.add(following)
-                    longer.append([*path, following])
-        paths = longer
+    # The list grows meanwhile, so shorter paths come first.
+    for path in paths:
+        for following in leads.get(path[-1], ()):
+            if following == start:
+                return path
+            if following not in seen:
+                seen.add(following)
+                paths.append([*path, following])
     return []
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def check_source(source: Section) -> tuple[Record | None, Columns]:
     """Check a Kafka source; return its schema, and the columns that expressions may name."""
     source.check_cluster("cluster")
+    _check_registry(source)
     form = source.text("format")
     schema = source.at("schema")
     has_schema = "schema" in source.mapping()
@@ -36,7 +37,7 @@ def check_source(source: Section) -> tuple[Record | None, Columns]:
     return record, Columns(record)
 
 
-def check_registry(source: Section) -> None:
+def _check_registry(source: Section) -> None:
     """Check that a source of format avro says once where its schemas are, and no other does."""
     form, keys, registry = source.text("format"), source.mapping(), source.at("registry")
     is_registered = bool(source.mapping("schema"))
@@ -84,6 +85,14 @@ def source_topics(file: Section) -> Iterator[tuple[tuple[str, str], str]]:
         cluster, topic = override.text("source", "cluster"), override.text("source", "topic")
         if cluster or topic:
             yield (cluster or base[0], topic or base[1]), f" in deployment {override.name}"
+
+
+def check_no_loop(sink: Section, message: str) -> None:
+    """Check that a topic is not the one that its file reads; `{where}` names a deployment's."""
+    target = topic_of(sink)
+    where = next((where for source, where in source_topics(sink.file) if source == target), None)
+    if where is not None:
+        sink.at("topic").report(message.format(where=where), "use another topic")
 
 
 def check_overrides(file: Section) -> None:
