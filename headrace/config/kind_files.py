@@ -13,8 +13,7 @@ from headrace.config.lake_table.checks import check_lake_table
 from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.checks import check_stream
 from headrace.config.stream.file import Stream
-from headrace.config.workspace.file import WorkspaceFile
-from headrace.config.workspace.workspace import Catalog, Cluster, Workspace
+from headrace.config.workspace.workspace import Catalog, Cluster, Workspace, WorkspaceFile
 from headrace.config.yaml.model_errors import validated
 from headrace.config.yaml.reader import read_document
 from headrace.problems import absolute, did_you_mean, nearest

@@ -43,15 +43,13 @@ def batch_ends(checkpoint: Path, batch: int, topic: str) -> dict[int, int]:
     """Return the next offset after a batch, for each partition."""
     file = checkpoint / "offsets" / str(batch)
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = _content(checkpoint, file).decode().splitlines()
         if lines[:1] != [VERSION] or len(lines) < 3:
             raise CheckpointDamaged(
                 checkpoint, file, f"it has {len(lines)} lines, but not the version {VERSION}"
             )
         offsets = json.loads(lines[2])
         return {int(number): int(offset) for number, offset in offsets[topic].items()}
-    except OSError as problem:
-        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
     except KeyError:
         raise CheckpointDamaged(checkpoint, file, f"it is of another topic than {topic}") from None
     except (ValueError, TypeError, AttributeError):
@@ -81,9 +79,7 @@ def query_id(checkpoint: Path) -> str:
     """Return the name that Spark gave the query when its checkpoint was made."""
     file = checkpoint / "metadata"
     try:
-        return str(json.loads(file.read_text(encoding="utf-8"))["id"])
-    except OSError as problem:
-        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+        return str(json.loads(_content(checkpoint, file))["id"])
     except (ValueError, TypeError, KeyError):
         raise CheckpointDamaged(checkpoint, file, "it names no query") from None
 
@@ -121,16 +117,20 @@ def _read_by_spark(checkpoint: Path, last: int, done: int | None) -> Iterator[Pa
 
 def _require_whole(checkpoint: Path, file: Path) -> None:
     """Hold a file against the checksums that were written with it."""
-    try:
-        content = file.read_bytes()
-    except OSError as problem:
-        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+    content = _content(checkpoint, file)
     if not content:
         raise CheckpointDamaged(checkpoint, file, "it is empty")
     kept = file.with_name(f".{file.name}.crc")
     known = kept.read_bytes() if kept.exists() else b""
     if known.startswith(CHECKSUMS) and known != CHECKSUMS + _checksums(content):
         raise CheckpointDamaged(checkpoint, file, "its checksum does not match")
+
+
+def _content(checkpoint: Path, file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
 
 
 def _checksums(content: bytes) -> bytes:

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.application.ahead_of_time import Ahead
-    from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
-    from headrace.config.app.follow import Follow
+    from headrace.config.app.file import Follow, HybridSource, IcebergSource, KafkaTopics
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from stream_app.follow.position import FollowPosition
