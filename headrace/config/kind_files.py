@@ -37,16 +37,21 @@ KINDS: dict[str, tuple[type[Model], Callable[[Section], dict[str, Record]]]] = {
 class CheckedFile:
     """A kind file after all its checks. `config` is None where the file has a problem."""
 
-    document: Document
+    file: Section
     kind: str | None = None
     config: Model | None = None
     schemas: dict[str, Record] = field(default_factory=dict)
+
+    @property
+    def document(self) -> Document:
+        """The file's values, and its problems."""
+        return self.file.document
 
 
 def check_file(path: Path, known: KnownNames, expected: str | None = None) -> CheckedFile:
     """Read a kind file and check all of it; the document has the problems."""
     document = read_document(absolute(path), [known.root] if known.root else [])
-    checked = CheckedFile(document)
+    checked = CheckedFile(Section(document, known))
     if document.data is None and document.problems:
         return checked
     if not isinstance(document.data, dict):
@@ -58,7 +63,7 @@ def check_file(path: Path, known: KnownNames, expected: str | None = None) -> Ch
     checked.kind = kind
     model, check = KINDS[kind]
     config = validated(document, model)
-    checked.schemas = check(Section(document, known))
+    checked.schemas = check(checked.file)
     checked.config = None if document.problems else config
     return checked
 
@@ -77,14 +82,12 @@ def _kind(document: Document, expected: str | None) -> str | None:
         kinds = ", ".join(KINDS)
         document.report((), 'missing key "kind"', f"the kinds are {kinds}")
     else:
-        shown = document.position(("kind",)).raw or "nothing"
-        document.report(("kind",), f'unknown kind "{shown}"', _kind_advice(document, shown))
+        position = document.position(("kind",))
+        shown = position.raw or "nothing"
+        advice = did_you_mean("" if position.secret else shown, KINDS)
+        document.report(("kind",), f'unknown kind "{shown}"', advice)
     document.unusable.add(("kind",))
     return expected or nearest(str(written), KINDS)
-
-
-def _kind_advice(document: Document, written: str) -> str:
-    return did_you_mean("" if document.position(("kind",)).secret else written, KINDS)
 
 
 def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:

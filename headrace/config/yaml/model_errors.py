@@ -57,9 +57,9 @@ def _report(document: Document, error: ErrorDetails) -> None:
         advice = f'add "{path[-1]}: …"'
         document.report(parent, f'missing key "{path[-1]}"{inside}', advice, key=not at_item)
     elif is_key:
-        document.report(
-            path, f'"{path[-1]}" is not a name that can be used', _advice(error), key=True
-        )
+        message = f'"{path[-1]}" is not a name that can be used'
+        wanted = error.get("ctx", {}).get("wanted", "")
+        document.report(path, message, f"use {wanted}" if wanted else "", key=True)
     else:
         _report_value(document, path, error)
 
@@ -107,11 +107,6 @@ def _report_choice(document: Document, path: KeyPath, words: list[str]) -> None:
     near = did_you_mean(str(value), words) if is_open else ""
     suggestion = near if near.startswith("did") else ""
     document.report(path, f"expected {expected}, got {shown(document, path)}", suggestion)
-
-
-def _advice(error: ErrorDetails) -> str:
-    wanted = error.get("ctx", {}).get("wanted", "")
-    return f"use {wanted}" if wanted else ""
 
 
 def shown(document: Document, path: KeyPath) -> str:

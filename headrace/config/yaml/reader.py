@@ -12,6 +12,7 @@ from headrace.config.yaml.document import Document, Position
 from headrace.config.yaml.expansion import expand
 from headrace.config.yaml.nodes import NotReadable, compose, read_text
 from headrace.config.yaml.scalar_types import plain_value
+from headrace.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,9 +36,9 @@ def read_document(path: Path, folders: Sequence[Path] = ()) -> Document:
     document = Document(path)
     try:
         document.source = read_text(path)
-        root = compose(path, document.source)
-    except NotReadable as problem:
-        document.problems.append(problem.problem)
+        root = compose(document.source)
+    except NotReadable as why:
+        document.problems.append(Problem(path, *why.place, why.message, why.suggestion))
         return document
     _Reader(document, os.environ, (path.parent, *folders)).fill(root)
     return document
