@@ -70,15 +70,14 @@ def check_file(path: Path, known: KnownNames, expected: str | None = None) -> Ch
 
 def _kind(document: Document, expected: str | None) -> str | None:
     """Return the kind to check the file as; a misspelt one is reported, and taken as meant."""
-    data = document.data if isinstance(document.data, dict) else {}
-    written = data.get("kind")
+    written = document.get("kind")
     is_kind = isinstance(written, str) and written in KINDS
     if expected is not None and written != expected and is_kind:
         document.report(("kind",), f'kind is "{written}", expected "{expected}"')
         return None
     if is_kind:
         return str(written)
-    if "kind" not in data:
+    if ("kind",) not in document.values:
         kinds = ", ".join(KINDS)
         document.report((), 'missing key "kind"', f"the kinds are {kinds}")
     else:
@@ -96,9 +95,7 @@ def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
     document = read_document(root / path.name)
     if document.data is None and not document.problems:
         document.data = {}
-    if document.data is None:
-        return document, None
-    config = validated(document, WorkspaceFile)
+    config = None if document.data is None else validated(document, WorkspaceFile)
     if document.problems or config is None:
         return document, None
     clusters = {

@@ -76,11 +76,6 @@ class RunningJob:
                 raise
             raise explained(self._job.name, problem) from None
 
-    @property
-    def name(self) -> str:
-        """The job's name."""
-        return self._job.name
-
     def begin_no_more(self) -> None:
         """Let the batch at hand be the last."""
         if self.active:

@@ -168,9 +168,8 @@ class Hygiene(Model):
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
         """Return where bad records of that source go, None where none can be sent there."""
-        if "quarantine" not in {self.on_bad_record, *self._own_actions().values()}:
-            return None
-        return self.quarantine or default_quarantine(source)
+        actions = {self.on_bad_record, *self._own_actions().values()}
+        return _quarantine_of(self, source) if "quarantine" in actions else None
 
 
 class LakeHygiene(Model):
@@ -192,9 +191,8 @@ class LakeHygiene(Model):
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
         """Return where bad records of that source go, None where none are stored."""
-        if "quarantine" not in {self.on_bad_record, self.tombstones}:
-            return None
-        return self.quarantine or default_quarantine(source)
+        actions = {self.on_bad_record, self.tombstones}
+        return _quarantine_of(self, source) if "quarantine" in actions else None
 
     def as_rules(self) -> HygieneRules:
         """Return the rules that records are checked by."""
@@ -213,6 +211,6 @@ def _mask(mask: Mask) -> settings.Mask:
     return settings.Mask(b"" if mask == "sha256" else None)
 
 
-def default_quarantine(source: KafkaSource) -> QuarantineTopic:
-    """Return where bad records of that source go where no topic is named."""
-    return QuarantineTopic(cluster=source.cluster, topic=f"{source.topic}.quarantine")
+def _quarantine_of(hygiene: Hygiene | LakeHygiene, source: KafkaSource) -> QuarantineTopic:
+    topic = f"{source.topic}.quarantine"
+    return hygiene.quarantine or QuarantineTopic(cluster=source.cluster, topic=topic)
