@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import FrameType
 
 STOPPING = b"\nstopping: what is at hand is finished first; Ctrl-C again insists\n"
 
@@ -29,12 +29,7 @@ class Drain:
             self._previous.append((number, signal.signal(number, self._on_signal)))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._previous:
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal() gave us back
         self._previous.clear()

@@ -52,9 +52,30 @@ def write(path: Path, content: bytes, *, lasting: bool = True) -> None:
 @contextlib.contextmanager
 def writing(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
     """Like `write`, for what is written piece by piece; an error leaves the old file."""
+    with _drafted(path, lambda draft: draft.replace(path), lasting=lasting) as file:
+        yield file
+
+
+def write_first(path: Path, content: bytes) -> bool:
+    """Put a file in its place unless another was first; whether it is this one."""
+    make_folder(path.parent)
+    try:
+        with _drafted(path, path.hardlink_to) as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _drafted(
+    path: Path, place: Callable[[Path], object], *, lasting: bool = True
+) -> Iterator[BinaryIO]:
+    """Write a draft of a file, and let `place` put it where it belongs."""
     _tell("before", path)
     make_folder(path.parent, lasting=lasting)
-    draft = _draft_of(path)
+    # Tasks that do the same work twice, and readers of the same table, write at the same time.
+    draft = path.with_name(f".{path.name}.{uuid4().hex}.part")
     try:
         with draft.open("xb") as file:
             yield file
@@ -62,34 +83,12 @@ def writing(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
             if lasting:
                 os.fsync(file.fileno())
         _tell("half", path)
-        draft.replace(path)
-    except Exception:
+        place(draft)
+    finally:
         draft.unlink(missing_ok=True)
-        raise
     if lasting:
         _sync_folder(path.parent)
     _tell("after", path)
-
-
-def write_first(path: Path, content: bytes) -> bool:
-    """Put a file in its place unless another was first; whether it is this one."""
-    _tell("before", path)
-    make_folder(path.parent)
-    draft = _draft_of(path)
-    try:
-        with draft.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        _tell("half", path)
-        path.hardlink_to(draft)
-    except FileExistsError:
-        return False
-    finally:
-        draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-    _tell("after", path)
-    return True
 
 
 def append(path: Path, length: int, content: bytes) -> int:
@@ -174,11 +173,6 @@ def read(path: Path, kind: type[T], advice: str) -> T:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError, msgspec.MsgspecError) as problem:
         raise Terminal(f"{path} cannot be read: {problem}", advice) from None
-
-
-def _draft_of(path: Path) -> Path:
-    # Tasks that do the same work twice, and readers of the same table, write at the same time.
-    return path.with_name(f".{path.name}.{uuid4().hex}.part")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -60,7 +60,7 @@ class BrokerCluster:
     def __enter__(self) -> Self:
         try:
             for broker in self.brokers.values():
-                broker.launch()
+                broker.start(waits=False)
             for broker in self.brokers.values():
                 broker.wait_until_ready()
             self.wait_for("three brokers", lambda: len(self.alive()) == len(NODES))
@@ -83,7 +83,7 @@ class BrokerCluster:
     def start(self, *nodes: int) -> None:
         """Start brokers again, together."""
         for node in nodes:
-            self.brokers[node].launch()
+            self.brokers[node].start(waits=False)
         for node in nodes:
             self.brokers[node].wait_until_ready()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.config.app.file import App
 from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.file import Stream
-from headrace.config.workspace.file import WorkspaceFile
+from headrace.config.workspace.workspace import WorkspaceFile
 
 if TYPE_CHECKING:
     from headrace.config.common.model import Model

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill.plan.lookups import PlannedLookup
-    from headrace.config.app.lookups import Lookup
+    from headrace.config.app.file import Lookup
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
 

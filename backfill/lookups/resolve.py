@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill.plan.lookups import PlannedLookup, snapshot_runs, step_ends
-from headrace.config.app.lookups import REPLAYED, TODAY
+from headrace.config.app.file import REPLAYED, TODAY
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
 from headrace.iceberg.timeline import Timeline, timeline_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backfill.plan.period import Period
     from backfill.plan.plan import Order
     from backfill.plan.steps import Step
-    from headrace.config.app.lookups import Lookup
+    from headrace.config.app.file import Lookup
     from headrace.config.workspace.workspace import Workspace
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backfill.plan.period import Period
     from backfill.plan.plan import Order, Plan
     from backfill.plan.preconditions import NullTimes, UpTo
-    from headrace.config.app.lookups import Lookup
+    from headrace.config.app.file import Lookup
     from headrace.config.workspace.workspace import Workspace
     from headrace.contract import ValueFormat
 

@@ -46,22 +46,21 @@ def dev(
     Iceberg catalog is a SQL catalog on SQLite that Spark and Python share. Their state is under
     .headrace/, and the next start uses it again.
     """
-    from headrace.embedded.dev import DevOptions, DevStack
+    from headrace.embedded.dev import dev_stack
     from headrace.errors import UsageError
     from headrace.signals import Drain
 
     if once and not demo:
         raise UsageError("--once needs --demo", "headrace dev --demo --once")
     if demo:
-        from headrace.demo.run import DemoOptions, run_demo
+        from headrace.demo.run import run_demo
 
         with Drain() as drain:
-            return run_demo(
-                (workspace_dir or Path.cwd()).absolute(), DemoOptions(ephemeral, once), drain
-            )
+            base = (workspace_dir or Path.cwd()).absolute()
+            return run_demo(base, drain, ephemeral=ephemeral, once=once)
     root, workspace = _place(workspace_dir)
     with Drain() as drain:
-        with DevStack(root, workspace, DevOptions(ports, ephemeral=ephemeral)) as stack:
+        with dev_stack(root, workspace, ports, ephemeral=ephemeral) as stack:
             click.echo(_as_json(stack) if as_json else _as_text(stack))
             while not drain.wait(CHECK_EVERY_S):
                 stack.broker.require_alive()
@@ -70,14 +69,13 @@ def dev(
 
 def _place(directory: Path | None) -> tuple[Path, Workspace | None]:
     """Return the workspace that we serve; anywhere else, this folder."""
-    from headrace.config.load import load_workspace
-    from headrace.config.workspace.workspace import FILE_NAME
+    from headrace.config.load import load_workspace, nearest_workspace
 
     here = (directory or Path.cwd()).absolute()
-    if any((folder / FILE_NAME).exists() for folder in (here, *here.parents)):
-        workspace = load_workspace(directory)
-        return workspace.root, workspace
-    return here, None
+    if nearest_workspace(here) is None:
+        return here, None
+    workspace = load_workspace(directory)
+    return workspace.root, workspace
 
 
 def _as_json(stack: DevStack) -> str:

@@ -13,8 +13,7 @@ from headrace.config.lake_table.checks import check_lake_table
 from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.checks import check_stream
 from headrace.config.stream.file import Stream
-from headrace.config.workspace.file import WorkspaceFile
-from headrace.config.workspace.workspace import Catalog, Cluster, Workspace
+from headrace.config.workspace.workspace import Catalog, Cluster, Workspace, WorkspaceFile
 from headrace.config.yaml.model_errors import validated
 from headrace.config.yaml.reader import read_document
 from headrace.problems import absolute, did_you_mean, nearest
@@ -38,16 +37,21 @@ KINDS: dict[str, tuple[type[Model], Callable[[Section], dict[str, Record]]]] = {
 class CheckedFile:
     """A kind file after all its checks. `config` is None where the file has a problem."""
 
-    document: Document
+    file: Section
     kind: str | None = None
     config: Model | None = None
     schemas: dict[str, Record] = field(default_factory=dict)
+
+    @property
+    def document(self) -> Document:
+        """The file's values, and its problems."""
+        return self.file.document
 
 
 def check_file(path: Path, known: KnownNames, expected: str | None = None) -> CheckedFile:
     """Read a kind file and check all of it; the document has the problems."""
     document = read_document(absolute(path), [known.root] if known.root else [])
-    checked = CheckedFile(document)
+    checked = CheckedFile(Section(document, known))
     if document.data is None and document.problems:
         return checked
     if not isinstance(document.data, dict):
@@ -59,33 +63,30 @@ def check_file(path: Path, known: KnownNames, expected: str | None = None) -> Ch
     checked.kind = kind
     model, check = KINDS[kind]
     config = validated(document, model)
-    checked.schemas = check(Section(document, known))
+    checked.schemas = check(checked.file)
     checked.config = None if document.problems else config
     return checked
 
 
 def _kind(document: Document, expected: str | None) -> str | None:
     """Return the kind to check the file as; a misspelt one is reported, and taken as meant."""
-    data = document.data if isinstance(document.data, dict) else {}
-    written = data.get("kind")
+    written = document.get("kind")
     is_kind = isinstance(written, str) and written in KINDS
     if expected is not None and written != expected and is_kind:
         document.report(("kind",), f'kind is "{written}", expected "{expected}"')
         return None
     if is_kind:
         return str(written)
-    if "kind" not in data:
+    if ("kind",) not in document.values:
         kinds = ", ".join(KINDS)
         document.report((), 'missing key "kind"', f"the kinds are {kinds}")
     else:
-        shown = document.position(("kind",)).raw or "nothing"
-        document.report(("kind",), f'unknown kind "{shown}"', _kind_advice(document, shown))
+        position = document.position(("kind",))
+        shown = position.raw or "nothing"
+        advice = did_you_mean("" if position.secret else shown, KINDS)
+        document.report(("kind",), f'unknown kind "{shown}"', advice)
     document.unusable.add(("kind",))
     return expected or nearest(str(written), KINDS)
-
-
-def _kind_advice(document: Document, written: str) -> str:
-    return did_you_mean("" if document.position(("kind",)).secret else written, KINDS)
 
 
 def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
@@ -94,9 +95,7 @@ def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
     document = read_document(root / path.name)
     if document.data is None and not document.problems:
         document.data = {}
-    if document.data is None:
-        return document, None
-    config = validated(document, WorkspaceFile)
+    config = None if document.data is None else validated(document, WorkspaceFile)
     if document.problems or config is None:
         return document, None
     clusters = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.config.app.file import App
 from headrace.config.common.model import Model
-from headrace.config.common.section import KnownNames, Section
+from headrace.config.common.section import KnownNames
 from headrace.config.kind_files import check_file, check_workspace_file
 from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.checks import SINK_SCHEMA
@@ -128,13 +128,12 @@ def load_target(stream: LoadedStream, sink: StreamSink, workspace: Workspace) ->
 def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:
     """Read a lake table; BadConfig has all its problems."""
     config, checked = _load(path, workspace, "lake_table", LakeTable)
-    section = Section(checked.document, KnownNames(workspace.root))
     is_file = isinstance(config.source.schema_ref, str)
     return LoadedLakeTable(
         config,
         checked.schemas.get("source"),
         checked.document.path,
-        section.at("source", "schema").find_file() if is_file else None,
+        checked.file.at("source", "schema").find_file() if is_file else None,
     )
 
 
@@ -143,8 +142,7 @@ def load_app(path: Path, workspace: Workspace) -> LoadedApp:
     config, checked = _load(path, workspace, "app", App)
     query = config.transform.sql
     if config.transform.sql_file is not None:
-        section = Section(checked.document, KnownNames(workspace.root))
-        path_of_query = section.at("transform", "sql_file").find_file()
+        path_of_query = checked.file.at("transform", "sql_file").find_file()
         query = path_of_query.read_text(encoding="utf-8") if path_of_query else None
     return LoadedApp(config, checked.schemas, query, checked.document.path)
 

@@ -46,7 +46,7 @@ def settings_of(effective: Effective, workspace: Workspace) -> list[Setting]:
     """Return every setting of a deployment in the order of the models."""
     document = effective.stream.document
     written = _written(effective, document)
-    settings = _Walk(document, written).model(effective.config, (), "")
+    settings = _Walk(document, written).settings(effective.config)
     home = read_document(workspace.root / FILE_NAME)
     return [
         *settings,
@@ -76,39 +76,34 @@ class _Walk:
         self._document = document
         self._written = written
 
-    def model(self, model: BaseModel, path: KeyPath, dotted: str) -> Iterator[Setting]:
-        """Give what a model holds, without what is not set and what belongs to other deployments."""
-        for name, field in type(model).model_fields.items():
-            key = field.alias or name
-            value = getattr(model, name)
-            if value is None or key in {"kind", "overrides"}:
-                continue
-            if self._is_short(path):
-                # The short form of a rule: its value stands where the rule does.
-                yield from self._value(value, path, dotted, field)
-            else:
-                yield from self._value(value, (*path, key), f"{dotted}.{key}".strip("."), field)
+    def settings(
+        self, value: object, path: KeyPath = (), dotted: str = "", field: FieldInfo | None = None
+    ) -> Iterator[Setting]:
+        """Give what a value holds, without what is not set and what belongs to other deployments."""
+        if isinstance(value, BaseModel):
+            for name, inner in type(value).model_fields.items():
+                key = inner.alias or name
+                if key in {"kind", "overrides"}:
+                    continue
+                # In the short form of a rule, its value stands where the rule does.
+                steps = () if self._is_short(path) else (key,)
+                further = ".".join(filter(None, (dotted, *steps)))
+                yield from self.settings(getattr(value, name), (*path, *steps), further, inner)
+        elif isinstance(value, dict):
+            for key, one in value.items():
+                yield from self.settings(one, (*path, key), f"{dotted}.{key}")
+        elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
+            for number, one in enumerate(value):
+                inside = f"{dotted}.{getattr(one, 'name', number)}"
+                yield from self.settings(one, (*path, number), inside)
+        elif value is not None and value != ():
+            yield self._setting(value, path, dotted, field)
 
     def _is_short(self, path: KeyPath) -> bool:
         position = self._document.values.get(path)
         return position is not None and (
             position.raw is not None or (*path, 0) in self._document.values
         )
-
-    def _value(
-        self, value: object, path: KeyPath, dotted: str, field: FieldInfo | None
-    ) -> Iterator[Setting]:
-        if isinstance(value, BaseModel):
-            yield from self.model(value, path, dotted)
-        elif isinstance(value, dict):
-            for key, inner in value.items():
-                yield from self._value(inner, (*path, key), f"{dotted}.{key}", None)
-        elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
-            for number, item in enumerate(value):
-                inside = f"{dotted}.{getattr(item, 'name', number)}"
-                yield from self._value(item, (*path, number), inside, None)
-        elif value != ():
-            yield self._setting(value, path, dotted, field)
 
     def _setting(
         self, value: object, path: KeyPath, dotted: str, field: FieldInfo | None

@@ -18,9 +18,8 @@ import psutil
 
 from headrace.config.load import load_workspace
 from headrace.demo.events import expected, lines
-from headrace.demo.report import Counted, render
 from headrace.demo.workspace_template import create_workspace
-from headrace.embedded.dev import STATE, DevOptions, DevStack
+from headrace.embedded.dev import STATE, dev_stack
 from headrace.errors import Terminal
 from headrace.kafka.cluster import KafkaCluster
 
@@ -39,34 +38,57 @@ LONG_AGO, FAR_AHEAD = "2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
-class DemoOptions:
-    """What was asked for on the command line."""
+class Counted:
+    """The counts of every stage, each with what it should be, and what else there is to say."""
 
-    ephemeral: bool
-    once: bool
+    checks: list[tuple[str, int, int]]
+    remarks: list[str]
+
+    def problems(self) -> list[str]:
+        """Name the counts that are not what they should be."""
+        return [what.strip() for what, found, wanted in self.checks if found != wanted]
+
+    def as_text(self, root: Path, *, kept: bool) -> str:
+        """Return the demo's last words."""
+        lines = ["", f"{'':38}{'counted':>10}{'expected':>10}"]
+        for what, found, wanted in self.checks:
+            mark = "" if found == wanted else "  ← differs"
+            lines.append(f"{what:<38}{found:>10,}{wanted:>10,}{mark}")
+        lines += ["", *self.remarks]
+        if self.problems():
+            lines.append(f"NOT AS EXPECTED: {', '.join(self.problems())}")
+        if kept:
+            lines += [
+                "",
+                f"All files are in {root}",
+                "  replayed/           the replayed rows, one file per step, and certificate.json",
+                "  .headrace/          the lake, the broker's data, checkpoints and logs",
+                "  cd there and run `headrace dev` to look at the topics",
+            ]
+        return "\n".join(lines)
 
 
-def run_demo(base: Path, options: DemoOptions, drain: Drain) -> int:
+def run_demo(base: Path, drain: Drain, *, ephemeral: bool, once: bool) -> int:
     """Run the demo in a workspace of its own below `base`; stay up afterwards unless `once`."""
     runs = base / STATE / "demo"
     root = runs / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}"
     _clear_old(runs)
     create_workspace(root)
     with ExitStack() as stack:
-        if options.ephemeral:
+        if ephemeral:
             stack.callback(shutil.rmtree, root, ignore_errors=True)
         tell("starting Kafka")
         # The catalog is the workspace's; only where Kafka listens is not known before.
-        running = stack.enter_context(DevStack(root, load_workspace(root), DevOptions(ports=(0,))))
+        running = stack.enter_context(dev_stack(root, load_workspace(root), ports=(0,)))
         _set_address(root, running.broker.bootstrap_servers)
         counted = _walk_through(root, drain)
         if counted is None:
             tell("stopped")
             return 0
-        click.echo(render(counted, root, kept=not options.ephemeral))
+        click.echo(counted.as_text(root, kept=not ephemeral))
         if counted.problems():
             return 1
-        if not options.once:
+        if not once:
             tell(f"Kafka stays up at {running.broker.bootstrap_servers} until Ctrl-C")
             while not drain.wait(0.5):
                 running.broker.require_alive()
@@ -105,22 +127,41 @@ def _count(root: Path, answers: Sequence[str]) -> Counted:
     routed: dict[str, Any] = json.loads(answers[1])["outputs"]["starts"]
     landed: dict[str, Any] = json.loads(answers[2])
     replayed: dict[str, Any] = json.loads(answers[3])
-    workspace = load_workspace(root)
-    held = KafkaCluster(workspace.cluster("fronting")).offsets("playback_raw")
-    quarantined = KafkaCluster(workspace.cluster("fronting")).offsets("playback_raw.quarantine")
+    cluster = KafkaCluster(load_workspace(root).cluster("fronting"))
+    in_topic = sum(map(len, cluster.offsets("playback_raw").values()))
+    in_quarantine = sum(map(len, cluster.offsets("playback_raw.quarantine").values()))
+    replayed_files = (root / "replayed").glob("*.jsonl")
+    replayed_lines = sum(1 for path in replayed_files for _ in path.open("rb"))
     stored = (root / STATE / "warehouse").rglob("*.parquet")
-    starts = (root / "replayed").glob("*.jsonl")
-    return Counted(
-        expected=expected(EVENTS, SEED),
-        in_topic=sum(len(span) for span in held.values()),
-        routed=routed,
-        in_quarantine=sum(len(span) for span in quarantined.values()),
-        landed=landed,
-        replayed=replayed,
-        lines=sum(1 for path in starts for _ in path.open("rb")),
-        json_bytes=(root / "records" / "demo.jsonl").stat().st_size,
-        lake_bytes=sum(path.stat().st_size for path in stored),
-    )
+    lake_bytes = sum(path.stat().st_size for path in stored)
+    json_bytes = (root / "records" / "demo.jsonl").stat().st_size
+    starts_bytes = json_bytes * landed["rows"] / max(1, in_topic)
+    wanted = expected(EVENTS, SEED)
+    filtered = wanted.sent - wanted.starts - wanted.broken
+    checks = [
+        ("events in topic playback_raw", in_topic, wanted.sent),
+        ("read by the router", routed["read"], wanted.sent),
+        ("  written to playback_starts", routed["written"], wanted.starts),
+        ("  filtered away", routed["filtered"], filtered),
+        ("  quarantined", routed["quarantined"], wanted.broken),
+        ("records in the quarantine topic", in_quarantine, wanted.broken),
+        ("rows landed in lake.playback.starts", landed["rows"], wanted.starts),
+        ("rows replayed", replayed["rows"], wanted.starts),
+        ("lines in replayed/*.jsonl", replayed_lines, wanted.starts),
+    ]
+    remarks = [
+        (
+            f"{landed['commits']} commits to the lake, {replayed['steps']} replay steps,"
+            f" largest disorder {replayed['max_disorder_ms'] / 1000:.3f} s"
+            f" of {replayed['threshold_ms'] / 1000:g} s allowed,"
+            f" dropped as late {replayed['dropped_late']}"
+        ),
+        (
+            f"the same rows: {starts_bytes / 1e6:.1f} MB as JSON events,"
+            f" {lake_bytes / 1e6:.1f} MB in the lake"
+        ),
+    ]
+    return Counted(checks, remarks)
 
 
 def _run(command: Sequence[str], root: Path) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from headrace import templates
 from headrace.demo.events import FIRST_MS, events, lines
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from importlib.resources.abc import Traversable
 
 WORKSPACE_FILE: Final = "headrace.yaml"
 # Named without the dot, so that it is not taken for one of this repository.
@@ -24,12 +23,17 @@ SAMPLES: Final = ("playback.jsonl", "starts.jsonl")
 
 def create_workspace(folder: Path) -> list[Path]:
     """Write a new workspace; an existing file is never written over."""
-    template = resources.files("headrace.templates").joinpath("workspace")
-    files = {folder / path: source for path, source in _walk(template, Path())}
+    template = Path(templates.__path__[0]) / "workspace"
+    files: dict[Path, Path] = {}
+    for source in template.rglob("*"):
+        if source.is_file() and source.suffix != ".pyc":
+            target = folder / source.relative_to(template)
+            files[target.with_name(RENAMED.get(target.name, target.name))] = source
     if folder.exists() and not folder.is_dir():
         raise Terminal(f"{folder} is a file", "name another folder; nothing was written")
     clashing = sorted(
-        (path for path in files if path.exists()), key=lambda path: path.name != WORKSPACE_FILE
+        (path for path in files if path.exists()),
+        key=lambda path: (path.name != WORKSPACE_FILE, path),
     )
     if clashing:
         name = clashing[0].relative_to(folder)
@@ -46,7 +50,7 @@ def create_workspace(folder: Path) -> list[Path]:
     sent = "".join(lines(SAMPLE_RECORDS, SAMPLE_SEED))
     (records / "playback.jsonl").write_text(sent, encoding="utf-8")
     (records / "starts.jsonl").write_text("".join(_starts()), encoding="utf-8")
-    return [*files, *(records / name for name in SAMPLES)]
+    return [*sorted(files), *(records / name for name in SAMPLES)]
 
 
 def _starts() -> Iterator[str]:
@@ -59,13 +63,3 @@ def _starts() -> Iterator[str]:
             # Sent as it happened, as far as the sample tells.
             sent = {**event, "value": value, "timestamp": max(FIRST_MS, play["event_ts"])}
             yield json.dumps(sent, separators=(",", ":")) + "\n"
-
-
-def _walk(source: Traversable, place: Path) -> list[tuple[Path, Traversable]]:
-    found: list[tuple[Path, Traversable]] = []
-    for entry in source.iterdir():
-        name = RENAMED.get(entry.name, entry.name)
-        if entry.name == "__pycache__":
-            continue
-        found += _walk(entry, place / name) if entry.is_dir() else [(place / name, entry)]
-    return sorted(found, key=lambda pair: pair[0])

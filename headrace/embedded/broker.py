@@ -13,15 +13,14 @@ from uuid import UUID, uuid4
 import structlog
 
 from headrace.embedded import broker_files
-from headrace.embedded.process import Mark, read_mark, start_tethered, stop_child, wait_until
+from headrace.embedded.process import read_mark, start_tethered, stop_child, wait_until
 from headrace.errors import Terminal, Transient
 from headrace.jars.cache import ensure
 from headrace.jars.java import java
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
-    from types import TracebackType
 
 HOST = "127.0.0.1"
 READY_LIMIT_S = 90.0
@@ -75,7 +74,6 @@ class Broker:
         self._options = options or BrokerOptions()
         self._mark_file = self._dir / "process.json"
         self._child: subprocess.Popen[bytes] | None = None
-        self._mark: Mark | None = None
         self.ports: tuple[int, ...] = ()
 
     @property
@@ -97,21 +95,31 @@ class Broker:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def start(self) -> None:
-        """Start, and return when the broker answers. Clears what an earlier start left running."""
-        self._start(self._start_on)
+    def start(self, *, waits: bool = True) -> None:
+        """Start, and return when the broker answers. Clears what an earlier start left running.
 
-    def launch(self) -> None:
-        """Start, and return before it answers: one of several answers once there are enough."""
-        self._start(self._launch_on)
+        One of several answers only once there are enough: those need not be waited for.
+        """
+        self._dir.mkdir(parents=True, exist_ok=True)
+        last_ports = self.clear()
+        for ports in self._choices(last_ports):
+            self.ports = ports
+            try:
+                self._launch(ports)
+                if waits:
+                    self.wait_until_ready()
+            except PortInUse:
+                if self._options.ports:
+                    raise
+                continue
+            except BaseException:
+                self.stop()
+                raise
+            return
+        raise PortInUse(self.ports[0])
 
     def wait_until_ready(self) -> None:
         """Return when the broker answers, or say why it does not."""
@@ -128,26 +136,8 @@ class Broker:
                 raise PortInUse(self.ports[0])
             raise BrokerFailed("ended while it started", self.log_file)
         if not in_time:
-            if self._mark is not None:
-                self._mark.stop(STOP_GRACE_S)
+            self.stop()
             raise BrokerFailed(f"did not answer within {READY_LIMIT_S:.0f} s", self.log_file)
-
-    def _start(self, start_on: Callable[[tuple[int, ...]], None]) -> None:
-        self._dir.mkdir(parents=True, exist_ok=True)
-        last_ports = self.clear()
-        for ports in self._choices(last_ports):
-            self.ports = ports
-            try:
-                start_on(ports)
-            except PortInUse:
-                if self._options.ports:
-                    raise
-                continue
-            except BaseException:
-                self.stop()
-                raise
-            return
-        raise PortInUse(self.ports[0])
 
     def stop(self) -> None:
         """Stop the broker in order, so that its next start is quick."""
@@ -189,11 +179,7 @@ class Broker:
         remembered = [last_ports] if last_ports else []
         return remembered + [(free_port(),) for _ in range(TRIES_FOR_A_FREE_PORT)]
 
-    def _start_on(self, ports: tuple[int, ...]) -> None:
-        self._launch_on(ports)
-        self.wait_until_ready()
-
-    def _launch_on(self, ports: tuple[int, ...]) -> None:
+    def _launch(self, ports: tuple[int, ...]) -> None:
         for port in ports:
             if is_taken(port):
                 raise PortInUse(port)
@@ -203,15 +189,15 @@ class Broker:
         files = broker_files.write(
             self._dir, ports, controller_port, options.partitions, options.settings
         )
-        if not files.formatted:
+        if not files.stamp.exists():
             self._format(classpath, files)
         self.log_file.unlink(missing_ok=True)
         command = [java(), f"-Xmx{options.heap_mb}m", f"-Xms{options.heap_mb // 4}m"]
         command += ["-XX:+UseG1GC", "-XX:MaxDirectMemorySize=256m", "-Djava.awt.headless=true"]
         command += [f"-Dlog4j2.configurationFile={files.logging}", "-cp", classpath]
         command += ["kafka.Kafka", str(files.properties)]
-        self._child, self._mark = start_tethered(command, self._dir / "broker.out", {})
-        self._mark.write(self._mark_file, ports=ports)
+        self._child, mark = start_tethered(command, self._dir / "broker.out", {})
+        mark.write(self._mark_file, ports=ports)
 
     def _format(self, classpath: str, files: broker_files.BrokerFiles) -> None:
         shutil.rmtree(files.data, ignore_errors=True)
@@ -224,7 +210,7 @@ class Broker:
         if done.returncode != 0:
             self.log_file.write_text(done.stdout + done.stderr, encoding="utf-8")
             raise BrokerFailed("could not prepare its storage", self.log_file)
-        files.mark_formatted()
+        files.stamp.touch()
 
 
 def free_port(besides: Collection[int] = ()) -> int:

@@ -40,16 +40,8 @@ class BrokerFiles:
     data: Path
 
     @property
-    def formatted(self) -> bool:
-        """Whether the storage was prepared to the end."""
-        return self._stamp.exists()
-
-    def mark_formatted(self) -> None:
-        """Say that the storage is prepared; written last, so a broken-off attempt starts again."""
-        self._stamp.touch()
-
-    @property
-    def _stamp(self) -> Path:
+    def stamp(self) -> Path:
+        """Says that the storage is prepared; written last, so a broken-off attempt starts again."""
         return self.data / ".formatted"
 
 

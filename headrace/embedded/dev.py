@@ -6,20 +6,19 @@ import contextlib
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import psutil
 
-from headrace.config.workspace.file import CatalogConfig
-from headrace.config.workspace.workspace import Catalog
+from headrace.config.workspace.workspace import Catalog, CatalogConfig
 from headrace.embedded.broker import Broker, BrokerOptions, is_taken
 from headrace.iceberg.catalog import open_catalog, sqlite_file
 from headrace.locks import describe, hold
 from headrace.secret import Secret
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
 
     from headrace.config.workspace.workspace import Workspace
 
@@ -30,59 +29,49 @@ LOOPBACK = ("127.0.0.1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
-class DevOptions:
-    """What was asked for on the command line."""
-
-    ports: tuple[int, ...] = ()
-    ephemeral: bool = False
-
-
 class DevStack:
-    """A broker and the embedded catalogs, started by `with`, stopped at its end."""
+    """A broker and the embedded catalogs that run, and the folder of their state."""
 
+    state: Path
+    ephemeral: bool
+    catalogs: tuple[Catalog, ...]
     broker: Broker
 
-    def __init__(self, root: Path, workspace: Workspace | None, options: DevOptions) -> None:
-        state = root / STATE
-        self.ephemeral = options.ephemeral
-        self.state = state / f"{EPHEMERAL_PREFIX}{os.getpid()}" if self.ephemeral else state
-        self._stack = contextlib.ExitStack()
-        self._ports = options.ports or _ports_of(workspace)
-        self.catalogs = _embedded_catalogs(workspace, self.state)
 
-    def __enter__(self) -> Self:
-        with contextlib.ExitStack() as stack:
-            _clear_ephemeral(self.state.parent if self.ephemeral else self.state)
-            self.state.mkdir(parents=True, exist_ok=True)
-            if self.ephemeral:
-                stack.callback(_remove, self.state)
-            what = f"headrace dev on {self.state}"
-            advice = "use that one, stop it, or start another with --ephemeral"
-            lock = stack.enter_context(hold(self.state / "dev.lock", what, advice))
-            for catalog in self.catalogs:
-                open_catalog(catalog).list_namespaces()
-            self.broker = Broker(self.state / "broker", BrokerOptions(ports=self._choose_ports()))
-            stack.enter_context(self.broker)
-            describe(lock, f"pid {os.getpid()}, Kafka at {self.broker.bootstrap_servers}")
-            self._stack = stack.pop_all()
-        return self
+@contextlib.contextmanager
+def dev_stack(
+    root: Path,
+    workspace: Workspace | None,
+    ports: tuple[int, ...] = (),
+    *,
+    ephemeral: bool = False,
+) -> Iterator[DevStack]:
+    """Run a stack until the end of `with`; without ports, on those that the workspace names."""
+    home = root / STATE
+    state = home / f"{EPHEMERAL_PREFIX}{os.getpid()}" if ephemeral else home
+    catalogs = _embedded_catalogs(workspace, state)
+    with contextlib.ExitStack() as stack:
+        _clear_ephemeral(home)
+        state.mkdir(parents=True, exist_ok=True)
+        if ephemeral:
+            stack.callback(_remove, state)
+        what = f"headrace dev on {state}"
+        advice = "use that one, stop it, or start another with --ephemeral"
+        lock = stack.enter_context(hold(state / "dev.lock", what, advice))
+        for catalog in catalogs:
+            open_catalog(catalog).list_namespaces()
+        chosen = _choose_ports(ports or _ports_of(workspace), state, ephemeral=ephemeral)
+        broker = stack.enter_context(Broker(state / "broker", BrokerOptions(ports=chosen)))
+        describe(lock, f"pid {os.getpid()}, Kafka at {broker.bootstrap_servers}")
+        yield DevStack(state, ephemeral, catalogs, broker)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stack.close()
 
-    def _choose_ports(self) -> tuple[int, ...]:
-        if self._ports == (0,):
-            return ()
-        if self._ports:
-            return self._ports
-        # Kafka's usual port where it is free; the broker itself remembers another choice.
-        remembered = (self.state / "broker" / "process.json").exists()
-        return () if self.ephemeral or remembered or is_taken(KAFKA_PORT) else (KAFKA_PORT,)
+def _choose_ports(wanted: tuple[int, ...], state: Path, *, ephemeral: bool) -> tuple[int, ...]:
+    if wanted:
+        return () if wanted == (0,) else wanted
+    # Kafka's usual port where it is free; the broker itself remembers another choice.
+    remembered = (state / "broker" / "process.json").exists()
+    return () if ephemeral or remembered or is_taken(KAFKA_PORT) else (KAFKA_PORT,)
 
 
 def _ports_of(workspace: Workspace | None) -> tuple[int, ...]:

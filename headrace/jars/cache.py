@@ -56,21 +56,15 @@ def ensure_all(jars: Sequence[Jar]) -> tuple[Path, ...]:
     """Return the paths of locked jars, downloading what is not there or is damaged."""
     folder = cache_dir()
     # Hashing all of it costs a fifth of a second; a damaged jar costs an evening.
-    if not _missing(jars, folder):
-        return _paths(jars, folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        missing = _missing(jars, folder)
-        if missing:
-            log.info(
-                "downloading jars, once for this user", set=missing[0].jar_set, jars=len(missing)
-            )
-            _fetch(missing, folder)
-    return _paths(jars, folder)
-
-
-def _paths(jars: Sequence[Jar], folder: Path) -> tuple[Path, ...]:
+    if _missing(jars, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            missing = _missing(jars, folder)
+            if missing:
+                first = missing[0].jar_set
+                log.info("downloading jars, once for this user", set=first, jars=len(missing))
+                _fetch(missing, folder)
     return tuple(folder / jar.file_name for jar in jars)
 
 

@@ -59,8 +59,13 @@ def query_id(checkpoint: Path) -> str:
     """Return the name that Spark gave the query when its checkpoint was made."""
     file = checkpoint / "metadata"
     try:
-        return str(json.loads(file.read_text(encoding="utf-8"))["id"])
-    except OSError as problem:
-        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+        return str(json.loads(_content(checkpoint, file))["id"])
     except (ValueError, TypeError, KeyError):
         raise CheckpointDamaged(checkpoint, file, "it names no query") from None
+
+
+def _content(checkpoint: Path, file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None

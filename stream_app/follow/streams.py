@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from headrace.application.ahead_of_time import Ahead
     from headrace.application.live import LiveStart
-    from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
-    from headrace.config.app.follow import Follow
+    from headrace.config.app.file import Follow, HybridSource, IcebergSource, KafkaTopics
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from stream_app.follow.position import FollowPosition

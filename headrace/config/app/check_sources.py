@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from headrace.config.common.check_hygiene import check_required
-from headrace.config.common.check_kafka import check_registry, check_source
+from headrace.config.common.check_kafka import check_source
 from headrace.problems import did_you_mean
 from headrace.schema.spark import to_spark
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from headrace.config.common.section import Section
     from headrace.config.kind_files import CheckedFile
-    from headrace.config.yaml.document import Document
     from headrace.expressions.columns import Columns
     from headrace.schema.model import Record
 
@@ -34,7 +33,6 @@ def check_sources(app: Section) -> tuple[dict[str, Record], dict[str, Columns]]:
         match source.text("type"):
             case "kafka":
                 schema, columns[source.name] = check_source(source)
-                check_registry(source)
                 check_required(source.at("hygiene", "required"), columns[source.name])
                 if schema is not None:
                     schemas[source.name] = schema
@@ -45,7 +43,7 @@ def check_sources(app: Section) -> tuple[dict[str, Record], dict[str, Columns]]:
             case "hybrid":
                 _check_halves(source)
     _check_cycles(app)
-    _report_differences(app.document, schemas)
+    _report_differences(app, schemas)
     return schemas, columns
 
 
@@ -92,16 +90,14 @@ def _check_cycles(app: Section) -> None:
 def _circle(start: str, leads: dict[str, list[str]]) -> list[str]:
     """Return the shortest path from a source to itself, nothing where there is none."""
     paths, seen = [[start]], {start}
-    while paths:
-        longer: list[list[str]] = []
-        for path in paths:
-            for following in leads.get(path[-1], ()):
-                if following == start:
-                    return path
-                if following not in seen:
-                    seen.add(following)
-                    longer.append([*path, following])
-        paths = longer
+    # The list grows meanwhile, so shorter paths come first.
+    for path in paths:
+        for following in leads.get(path[-1], ()):
+            if following == start:
+                return path
+            if following not in seen:
+                seen.add(following)
+                paths.append([*path, following])
     return []
 
 
@@ -124,16 +120,17 @@ def _check_halves(source: Section) -> None:
 
 def check_landed(files: Sequence[CheckedFile]) -> None:
     """Report candidates that are tables which a file of the workspace fills by another schema."""
-    landed: dict[tuple[object, ...], Record] = {}
+    landed = {
+        _table(one.file.at("table")): one.schemas["source"]
+        for one in files
+        if one.kind == "lake_table" and "source" in one.schemas
+    }
     for one in files:
-        if one.kind == "lake_table" and "source" in one.schemas:
-            landed[_table(one.document, "table")] = one.schemas["source"]
-    for one in files:
-        sources = one.document.get("sources")
-        if one.kind == "app" and isinstance(sources, dict):
-            tables = {name: landed.get(_table(one.document, "sources", name)) for name in sources}
+        if one.kind == "app":
+            sources = one.file.entries("sources")
+            tables = {source.name: landed.get(_table(source)) for source in sources}
             known = {name: found for name, found in tables.items() if found is not None}
-            _report_differences(one.document, {**one.schemas, **known}, only_with=known)
+            _report_differences(one.file, {**one.schemas, **known}, only_with=known)
 
 
 def differences(one: Record, other: Record, names: tuple[str, str]) -> Iterator[str]:
@@ -151,18 +148,13 @@ def differences(one: Record, other: Record, names: tuple[str, str]) -> Iterator[
 
 
 def _report_differences(
-    document: Document, schemas: Mapping[str, Record], only_with: Mapping[str, Record] | None = None
+    app: Section, schemas: Mapping[str, Record], only_with: Mapping[str, Record] | None = None
 ) -> None:
-    sources = document.get("sources")
-    for name in sources if isinstance(sources, dict) else ():
-        path = ("sources", name, "candidates")
-        listed = document.get(*path)
+    for source in app.entries("sources"):
         known = {
-            one: (*path, number)
-            for number, one in enumerate(listed if isinstance(listed, list) else ())
-            if isinstance(one, str)
-            and one in schemas
-            and not document.position((*path, number)).secret
+            name: one
+            for one in source.each("candidates")
+            if (name := one.text()) is not None and name in schemas and not one.is_secret()
         }
         for one, other in combinations(known, 2):
             is_reported = only_with is not None and not {one, other} & only_with.keys()
@@ -171,7 +163,7 @@ def _report_differences(
                 more = f"; {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
                 differing = "; ".join(found[:_MOST_NAMED]) + more
                 message = f'"{one}" and "{other}" have different columns: {differing}'
-                document.report(known[other], message, _ADVICE)
+                known[other].report(message, _ADVICE)
                 break
 
 
@@ -204,5 +196,5 @@ def _null(may_be: object) -> str:
     return "" if may_be else " not null"
 
 
-def _table(document: Document, *path: str | int) -> tuple[object, ...]:
-    return tuple(document.get(*path, key) for key in ("catalog", "database", "table"))
+def _table(named: Section) -> tuple[object, ...]:
+    return tuple(named.value(key) for key in ("catalog", "database", "table"))

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from headrace.config.app.follow import Follow
-from headrace.config.app.lookups import Lookup
 from headrace.config.app.sinks import AppSink
 from headrace.config.common.hygiene import LakeHygiene
 from headrace.config.common.kafka_parts import KafkaRecords
 from headrace.config.common.model import Model, TableName
-from headrace.config.common.scalars import Callable_, Duration, KeyName, Name, Text, Topics
+from headrace.config.common.scalars import (
+    Callable_,
+    Count,
+    Duration,
+    KeyName,
+    Name,
+    PositiveDuration,
+    Text,
+    Topics,
+    scalar_text,
+    time_text,
+)
+
+_START_EXAMPLE = "earliest, latest, or a time such as 2026-03-01T00:00:00Z"
+REPLAYED: Final = "replayed"
+TODAY: Final = "today"
+AS_OF_EXAMPLE: Final = (
+    f"{REPLAYED}, {TODAY}, a time such as 2026-03-01T12:00:00Z or a snapshot's id"
+)
 
 
 class DynamicSource(Model):
@@ -31,6 +47,47 @@ class KafkaTopics(KafkaRecords):
     hygiene: LakeHygiene = Field(
         default_factory=LakeHygiene,
         description="The rules for a good record. Write the same as in the lake table's file.",
+    )
+
+
+Start = Annotated[
+    str,
+    BeforeValidator(lambda value: time_text(value, ("earliest", "latest"), _START_EXAMPLE)),
+    WithJsonSchema({"type": "string", "examples": ["earliest", "latest", "2026-03-01T00:00:00Z"]}),
+]
+
+
+class Follow(Model):
+    """How a live run follows a table."""
+
+    start: Start = Field(
+        default="earliest",
+        description="Where the very first start begins. earliest: with all that the table holds. latest: "
+        "with what is committed from then on. A time: with the records from that time on.",
+    )
+    discovery_interval: PositiveDuration = Field(
+        default=timedelta(seconds=30),
+        description="How often the table is checked for new commits.",
+        json_schema_extra={"default": "30s"},
+    )
+    max_rows: Count = Field(
+        default=2_000_000, description="The most rows of a batch, over all tables together."
+    )
+    up_to: Literal["complete", "committed"] = Field(
+        default="complete",
+        description="complete: read at most the threshold (max_misalignment_threshold) beyond the time up "
+        "to which the lake writer says that the table is complete. committed: read all that "
+        "is committed.",
+    )
+    on_overwrite: Literal["fail", "skip"] = Field(
+        default="fail",
+        description="What to do about a commit that changed or removed rows which were not read yet: "
+        "stop, or continue after it.",
+    )
+    time_column: Text | None = Field(
+        default=None,
+        description="The column of times that gives the order, for a table of another writer. By default "
+        "__metadata__.kafka_ingestion_ts.",
     )
 
 
@@ -73,6 +130,41 @@ class HybridSource(Model):
 AppSource = Annotated[
     DynamicSource | KafkaTopics | IcebergSource | HybridSource, Field(discriminator="type")
 ]
+
+
+def _as_of(value: object) -> str:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        snapshot_id = scalar_text(value).strip()
+        if snapshot_id.isdecimal():
+            return snapshot_id
+    return time_text(value, (REPLAYED, TODAY), AS_OF_EXAMPLE)
+
+
+AsOf = Annotated[
+    str,
+    BeforeValidator(_as_of),
+    WithJsonSchema(
+        {"type": ["string", "integer"], "examples": [REPLAYED, TODAY, "2026-03-01T12:00:00Z"]}
+    ),
+]
+
+
+class Lookup(TableName):
+    """A table of reference data, such as titles, to join with."""
+
+    type: Literal["iceberg"] = Field(description="iceberg")
+    as_of: AsOf = Field(
+        default=REPLAYED,
+        description="The state of the table that a replay joins with. replayed: the state when the "
+        "records arrived. today: the state when the replay begins. A time or a snapshot's id: "
+        "that one state, also live.",
+    )
+    columns: tuple[Text, ...] = Field(default=(), description="Columns to read. By default all.")
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is one and the same state for ever, live and replayed."""
+        return self.as_of not in {REPLAYED, TODAY}
 
 
 class Transform(Model):

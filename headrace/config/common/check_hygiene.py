@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import PydanticCustomError
 
-from headrace.config.common.check_kafka import source_topics, topic_of
+from headrace.config.common.check_kafka import check_no_loop
 from headrace.config.common.scalars import scalar_text
 from headrace.contract import METADATA
 from headrace.expressions.columns import UnknownColumn
@@ -31,6 +31,9 @@ _CONVERTED = {
     Primitive.STRING,
     Primitive.UUID,
 }
+_READ_AGAIN = (
+    "the quarantine topic is the source topic{where}: rejected records would be read again"
+)
 _JSON_ONLY = {
     "coerce": "values of other formats already have types",
     "unknown_fields": "other formats have no such fields",
@@ -49,7 +52,8 @@ def check_hygiene(file: Section, columns: Columns) -> None:
     for mask in hygiene.entries("mask"):
         _check_mask(mask, columns)
     _check_json_only(hygiene)
-    _check_quarantine(hygiene.at("quarantine"))
+    hygiene.check_cluster("quarantine", "cluster")
+    check_no_loop(hygiene.at("quarantine"), _READ_AGAIN)
 
 
 def check_required(required: Section, columns: Columns) -> None:
@@ -147,19 +151,3 @@ def _check_json_only(hygiene: Section) -> None:
         if form in {"avro", "raw"} and key in hygiene.mapping():
             message = f"{key} is for format json: {reason}"
             hygiene.at(key).report(message, "remove it", key=True)
-
-
-def _check_quarantine(quarantine: Section) -> None:
-    """Check that bad records do not go where they come from."""
-    if not quarantine.mapping():
-        return
-    quarantine.check_cluster("cluster")
-    target = topic_of(quarantine)
-    for source, where in source_topics(quarantine.file):
-        if target is not None and source == target:
-            message = (
-                f"the quarantine topic is the source topic{where}: rejected records would be read "
-                "again"
-            )
-            quarantine.at("topic").report(message, "use another topic")
-            break

@@ -1,13 +1,23 @@
-"""What must hold between the keys of a Kafka source, its schema and its sinks."""
+"""What must hold between the keys of a Kafka source, its schema, its registry and its sinks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
-from headrace.config.common.check_registry import check_registry_address
 from headrace.contract import RAW_SCHEMA
 from headrace.expressions.columns import Columns
 from headrace.problems import did_you_mean
+from headrace.registry.address import (
+    BEARER,
+    BEARER_SOURCE,
+    BETWEEN_URLS,
+    CERTIFICATE,
+    KEY,
+    KEY_PASSWORD,
+    NEEDED_BY,
+    USER_INFO,
+)
 from headrace.schema.avro import load_avro
 from headrace.schema.rules import SchemaRefused
 
@@ -17,10 +27,13 @@ if TYPE_CHECKING:
     from headrace.config.common.section import Section
     from headrace.schema.model import Record
 
+_ADDRESS: Final = re.compile(r"https?://[^\s/]")
+
 
 def check_source(source: Section) -> tuple[Record | None, Columns]:
     """Check a Kafka source; return its schema, and the columns that expressions may name."""
     source.check_cluster("cluster")
+    _check_registry(source)
     form = source.text("format")
     schema = source.at("schema")
     has_schema = "schema" in source.mapping()
@@ -37,7 +50,7 @@ def check_source(source: Section) -> tuple[Record | None, Columns]:
     return record, Columns(record)
 
 
-def check_registry(source: Section) -> None:
+def _check_registry(source: Section) -> None:
     """Check that a source of format avro says once where its schemas are, and no other does."""
     form, keys, registry = source.text("format"), source.mapping(), source.at("registry")
     is_registered = bool(source.mapping("schema"))
@@ -51,6 +64,50 @@ def check_registry(source: Section) -> None:
     elif form == "avro" and "schema" in keys and not is_registered and "registry" not in keys:
         message = 'missing key "registry": format avro looks up the writers\' schemas there'
         source.report(message, 'add registry: {url: "http://…"}', key=True)
+
+
+def check_registry_address(registry: Section) -> None:
+    """Report what is wrong with a registry's URLs, and what does not go together in its client."""
+    url, properties = registry.at("url"), registry.at("properties")
+    text = url.text()
+    urls = [] if text is None else BETWEEN_URLS.split(text.strip())
+    if not all(map(_ADDRESS.match, urls)):
+        _report_address(url)
+    _check_bearer(properties)
+    keys = properties.mapping()
+    first = next((one for one in (KEY, KEY_PASSWORD) if one in keys), None)
+    if first is not None and CERTIFICATE not in keys:
+        message = f'missing key "{CERTIFICATE}": {first} needs it'
+        properties.report(message, f"add {CERTIFICATE}", key=True)
+
+
+def _check_bearer(properties: Section) -> None:
+    keys, source = properties.mapping(), properties.text(BEARER_SOURCE)
+    for name in NEEDED_BY.get(source or "", ()):
+        if name not in keys:
+            message = f'missing key "{name}": {source} needs it'
+            properties.report(message, f"add {name}", key=True)
+    if BEARER_SOURCE not in keys:
+        alone = next((name for name in keys if name.startswith(BEARER)), None)
+        if alone is not None:
+            message = f"{alone} has no effect without {BEARER_SOURCE}"
+            advice = f"add {BEARER_SOURCE}: {' or '.join(NEEDED_BY)}"
+            properties.at(alone).report(message, advice, key=True)
+    elif USER_INFO in keys:
+        message = f"{USER_INFO} and {BEARER_SOURCE} are two kinds of login"
+        properties.at(USER_INFO).report(message, "remove one of the two", key=True)
+
+
+def check_address(address: Section) -> None:
+    """Report what is no address of a server; the address itself may hold a password."""
+    text = address.text()
+    if text is not None and not _ADDRESS.match(text):
+        _report_address(address)
+
+
+def _report_address(address: Section) -> None:
+    message = "expected an address such as http://host:8081, got something else"
+    address.report(message, "begin it with http:// or https://")
 
 
 def load_schema(schema: Section) -> Record | None:
@@ -85,6 +142,14 @@ def source_topics(file: Section) -> Iterator[tuple[tuple[str, str], str]]:
         cluster, topic = override.text("source", "cluster"), override.text("source", "topic")
         if cluster or topic:
             yield (cluster or base[0], topic or base[1]), f" in deployment {override.name}"
+
+
+def check_no_loop(sink: Section, message: str) -> None:
+    """Check that a topic is not the one that its file reads; `{where}` names a deployment's."""
+    target = topic_of(sink)
+    where = next((where for source, where in source_topics(sink.file) if source == target), None)
+    if where is not None:
+        sink.at("topic").report(message.format(where=where), "use another topic")
 
 
 def check_overrides(file: Section) -> None:

@@ -83,13 +83,9 @@ class MaskWith(Model):
     )
 
 
-def _mask_kind(value: object) -> str:
-    return "setting" if isinstance(value, dict | MaskWith) else "word"
-
-
 Mask = Annotated[
     Annotated[Literal["sha256", "redact"], Tag("word")] | Annotated[MaskWith, Tag("setting")],
-    Discriminator(_mask_kind),
+    Discriminator(lambda value: "setting" if isinstance(value, dict | MaskWith) else "word"),
 ]
 
 
@@ -143,8 +139,8 @@ class Hygiene(Model):
     on_bad_record: OnBadRecord = Field(default="quarantine", description=ON_BAD_DOC)
     quarantine: QuarantineTopic | None = Field(default=None, description=QUARANTINE_DOC)
 
-    def as_rules(self) -> HygieneRules:
-        """Return the rules that records are checked by."""
+    def _own_actions(self) -> dict[tuple[BadRecordKind, str | None], OnBadRecord]:
+        """Return the actions of rules that have one themselves, by kind; ranges also by column."""
         rules: dict[tuple[BadRecordKind, str | None], Rule | None] = {
             ("required", None): self.required,
             ("future_skew", None): self.max_future_skew,
@@ -152,6 +148,12 @@ class Hygiene(Model):
             ("unknown_fields", None): self.unknown_fields,
         }
         rules |= {("range", name): rule for name, rule in self.ranges.items()}
+        return {
+            key: rule.on_bad_record for key, rule in rules.items() if rule and rule.on_bad_record
+        }
+
+    def as_rules(self) -> HygieneRules:
+        """Return the rules that records are checked by."""
         return HygieneRules(
             required=self.required.columns if self.required else (),
             ranges={name: ValueRange(one.min, one.max) for name, one in self.ranges.items()},
@@ -161,20 +163,13 @@ class Hygiene(Model):
             refuses_unknown=bool(self.unknown_fields and self.unknown_fields.policy == "refuse"),
             masks={name: _mask(one) for name, one in self.mask.items()},
             on_bad_record=self.on_bad_record,
-            actions={
-                key: rule.on_bad_record
-                for key, rule in rules.items()
-                if rule is not None and rule.on_bad_record is not None
-            },
+            actions=self._own_actions(),
         )
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
         """Return where bad records of that source go, None where none can be sent there."""
-        rules = (self.required, self.max_future_skew, self.max_size, self.unknown_fields)
-        own = [rule.on_bad_record for rule in (*rules, *self.ranges.values()) if rule]
-        if "quarantine" not in {self.on_bad_record, *own}:
-            return None
-        return self.quarantine or default_quarantine(source)
+        actions = {self.on_bad_record, *self._own_actions().values()}
+        return _quarantine_of(self, source) if "quarantine" in actions else None
 
 
 class LakeHygiene(Model):
@@ -196,9 +191,8 @@ class LakeHygiene(Model):
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
         """Return where bad records of that source go, None where none are stored."""
-        if "quarantine" not in {self.on_bad_record, self.tombstones}:
-            return None
-        return self.quarantine or default_quarantine(source)
+        actions = {self.on_bad_record, self.tombstones}
+        return _quarantine_of(self, source) if "quarantine" in actions else None
 
     def as_rules(self) -> HygieneRules:
         """Return the rules that records are checked by."""
@@ -217,6 +211,6 @@ def _mask(mask: Mask) -> RecordMask:
     return RecordMask(b"" if mask == "sha256" else None)
 
 
-def default_quarantine(source: KafkaSource) -> QuarantineTopic:
-    """Return where bad records of that source go where no topic is named."""
-    return QuarantineTopic(cluster=source.cluster, topic=f"{source.topic}.quarantine")
+def _quarantine_of(hygiene: Hygiene | LakeHygiene, source: KafkaSource) -> QuarantineTopic:
+    topic = f"{source.topic}.quarantine"
+    return hygiene.quarantine or QuarantineTopic(cluster=source.cluster, topic=topic)

@@ -14,13 +14,11 @@ Format = Literal["json", "avro", "raw"]
 StartingOffsets = Literal["earliest", "latest"]
 
 
-def _schema_kind(value: object) -> str:
-    return "registered" if isinstance(value, dict | RegistrySchema) else "file"
-
-
 SchemaRef = Annotated[
     Annotated[Text, Tag("file")] | Annotated[RegistrySchema, Tag("registered")],
-    Discriminator(_schema_kind),
+    Discriminator(
+        lambda value: "registered" if isinstance(value, dict | RegistrySchema) else "file"
+    ),
 ]
 
 SCHEMA_DOC = (

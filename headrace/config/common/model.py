@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from headrace.config.common.scalars import KeyName, Text
+
+if TYPE_CHECKING:
+    from pydantic import ModelWrapValidatorHandler
 
 
 class Model(BaseModel):
@@ -17,6 +23,24 @@ class Model(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, hide_input_in_errors=True, validate_default=False
     )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_known_keys(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Let the refusal of an unknown key say which keys there are."""
+        try:
+            return handler(data)
+        except ValidationError as problem:
+            errors = [cls._with_facts(error) for error in problem.errors(include_url=False)]
+            raise ValidationError.from_exception_data(cls.__name__, errors) from None
+
+    @classmethod
+    def _with_facts(cls, error: ErrorDetails) -> InitErrorDetails:
+        facts = error.get("ctx")
+        if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
+            facts = {"known": [one.alias or name for name, one in cls.model_fields.items()]}
+        kind = PydanticCustomError(error["type"], "refused", facts)
+        return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"])
 
 
 class TableName(Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from headrace.config.common.model import Model
 from headrace.config.common.scalars import SecretText, Text
@@ -24,63 +24,50 @@ URL_DOC = (
 class RegistryProperties(Model):
     """Settings of the registry's client, with the names of Confluent's clients. Values are never shown."""
 
-    ca_location: SecretText | None = Field(
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "."))
+
+    ssl_ca_location: SecretText | None = Field(
         default=None,
-        alias="ssl.ca.location",
         description="A file with the CA certificates (PEM) that signed the registry's certificate.",
     )
-    certificate_location: SecretText | None = Field(
-        default=None,
-        alias="ssl.certificate.location",
-        description="A file with the client's own certificate (PEM).",
+    ssl_certificate_location: SecretText | None = Field(
+        default=None, description="A file with the client's own certificate (PEM)."
     )
-    key_location: SecretText | None = Field(
-        default=None,
-        alias="ssl.key.location",
-        description="A file with the key of the client's certificate (PEM).",
+    ssl_key_location: SecretText | None = Field(
+        default=None, description="A file with the key of the client's certificate (PEM)."
     )
-    key_password: SecretText | None = Field(
-        default=None, alias="ssl.key.password", description="The password of that key."
+    ssl_key_password: SecretText | None = Field(
+        default=None, description="The password of that key."
     )
-    user_info: SecretText | None = Field(
-        default=None,
-        alias="basic.auth.user.info",
-        description="user:password, if they are not in the URL.",
+    basic_auth_user_info: SecretText | None = Field(
+        default=None, description="user:password, if they are not in the URL."
     )
-    bearer_source: Literal["STATIC_TOKEN", "OAUTHBEARER"] | None = Field(
+    bearer_auth_credentials_source: Literal["STATIC_TOKEN", "OAUTHBEARER"] | None = Field(
         default=None,
-        alias="bearer.auth.credentials.source",
         description="STATIC_TOKEN: the token in bearer.auth.token. OAUTHBEARER: tokens are fetched with "
         "the client's id and secret.",
     )
-    token: SecretText | None = Field(
-        default=None, alias="bearer.auth.token", description="The token of STATIC_TOKEN."
+    bearer_auth_token: SecretText | None = Field(
+        default=None, description="The token of STATIC_TOKEN."
     )
-    token_url: SecretText | None = Field(
+    bearer_auth_issuer_endpoint_url: SecretText | None = Field(
+        default=None, description="OAUTHBEARER: the address that gives tokens."
+    )
+    bearer_auth_client_id: SecretText | None = Field(
+        default=None, description="OAUTHBEARER: the client's id."
+    )
+    bearer_auth_client_secret: SecretText | None = Field(
+        default=None, description="OAUTHBEARER: the client's secret."
+    )
+    bearer_auth_scope: SecretText | None = Field(
+        default=None, description="OAUTHBEARER: the scope to ask for."
+    )
+    bearer_auth_logical_cluster: SecretText | None = Field(
         default=None,
-        alias="bearer.auth.issuer.endpoint.url",
-        description="OAUTHBEARER: the address that gives tokens.",
-    )
-    client_id: SecretText | None = Field(
-        default=None, alias="bearer.auth.client.id", description="OAUTHBEARER: the client's id."
-    )
-    client_secret: SecretText | None = Field(
-        default=None,
-        alias="bearer.auth.client.secret",
-        description="OAUTHBEARER: the client's secret.",
-    )
-    scope: SecretText | None = Field(
-        default=None, alias="bearer.auth.scope", description="OAUTHBEARER: the scope to ask for."
-    )
-    logical_cluster: SecretText | None = Field(
-        default=None,
-        alias="bearer.auth.logical.cluster",
         description="Confluent Cloud: the logical cluster of the registry (lsrc-…).",
     )
-    identity_pool: SecretText | None = Field(
-        default=None,
-        alias="bearer.auth.identity.pool.id",
-        description="Confluent Cloud: the identity pool (pool-…).",
+    bearer_auth_identity_pool_id: SecretText | None = Field(
+        default=None, description="Confluent Cloud: the identity pool (pool-…)."
     )
 
     def by_name(self) -> tuple[tuple[str, Secret], ...]:

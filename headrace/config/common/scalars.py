@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -22,10 +22,12 @@ from headrace.secret import Secret
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
+T = TypeVar("T")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_FILLED = re.compile(r".*\S.*", re.DOTALL)
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
@@ -52,20 +54,20 @@ def scalar_text(value: object) -> str:
     raise refusal("a text or a number")
 
 
-def _duration(value: object) -> timedelta:
-    if isinstance(value, timedelta):
-        return value
-    return timedelta_of(value, units.DURATION_EXAMPLE)
-
-
-def timedelta_of(value: object, wanted: str) -> timedelta:
-    """Read a duration out of a YAML value."""
+def _quantity(value: object, parse: Callable[[str], T], wanted: str) -> T:
+    """Read a number with its unit out of a YAML value."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise refusal(wanted)
     try:
-        return units.parse_duration(scalar_text(value))
+        return parse(scalar_text(value))
     except units.UnitError as problem:
         raise refusal(wanted, problem.reason, problem.advice) from problem
+
+
+def _duration(value: object) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    return _quantity(value, units.parse_duration, units.DURATION_EXAMPLE)
 
 
 def time_text(value: object, words: Collection[str], wanted: str) -> str:
@@ -86,12 +88,7 @@ def _positive_duration(value: timedelta) -> timedelta:
 
 
 def _size(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise refusal(units.SIZE_EXAMPLE)
-    try:
-        size = units.parse_size(scalar_text(value))
-    except units.UnitError as problem:
-        raise refusal(units.SIZE_EXAMPLE, problem.reason, problem.advice) from problem
+    size = _quantity(value, units.parse_size, units.SIZE_EXAMPLE)
     if size <= 0:
         raise refusal(units.SIZE_EXAMPLE, "it must be more than 0")
     return size
@@ -105,28 +102,19 @@ def _name(value: str) -> str:
     return value
 
 
-def _key(value: str) -> str:
-    if not _KEY.fullmatch(value):
-        raise refusal("a name of letters, digits, _, . and -")
-    return value
-
-
 def _topic(value: str) -> str:
     if not _TOPIC.fullmatch(value) or value in {".", ".."}:
         raise refusal("a Kafka topic: at most 249 letters, digits, '.', '_' and '-'")
     return value
 
 
-def _callable(value: str) -> str:
-    if not _CALLABLE.fullmatch(value):
-        raise refusal('a function as "module:function"')
-    return value
+def _matching(pattern: re.Pattern[str], wanted: str) -> AfterValidator:
+    def matching(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise refusal(wanted)
+        return value
 
-
-def _filled(value: str) -> str:
-    if not value.strip():
-        raise refusal("a text that is not empty")
-    return value
+    return AfterValidator(matching)
 
 
 def _secret(value: object) -> Secret:
@@ -153,19 +141,13 @@ _SIZE_JSON = WithJsonSchema(
 Duration = Annotated[
     timedelta, BeforeValidator(_duration), PlainSerializer(units.duration_text), _DURATION_JSON
 ]
-PositiveDuration = Annotated[
-    timedelta,
-    BeforeValidator(_duration),
-    AfterValidator(_positive_duration),
-    PlainSerializer(units.duration_text),
-    _DURATION_JSON,
-]
+PositiveDuration = Annotated[Duration, AfterValidator(_positive_duration)]
 Size = Annotated[int, BeforeValidator(_size), _SIZE_JSON]
 Count = Annotated[int, Field(strict=True, gt=0)]
 Name = Annotated[
     str, AfterValidator(_name), Field(json_schema_extra={"pattern": rf"\$\{{|^{_NAME.pattern}$"})
 ]
-KeyName = Annotated[str, AfterValidator(_key)]
+KeyName = Annotated[str, _matching(_KEY, "a name of letters, digits, _, . and -")]
 Topic = Annotated[
     str, AfterValidator(_topic), Field(json_schema_extra={"pattern": rf"\$\{{|^{_TOPIC.pattern}$"})
 ]
@@ -174,8 +156,8 @@ Topics = Annotated[
     Field(min_length=1),
     BeforeValidator(_several, json_schema_input_type=str | list[str]),
 ]
-Callable_ = Annotated[str, AfterValidator(_callable)]
-Text = Annotated[str, AfterValidator(_filled)]
+Callable_ = Annotated[str, _matching(_CALLABLE, 'a function as "module:function"')]
+Text = Annotated[str, _matching(_FILLED, "a text that is not empty")]
 PlainText = Annotated[str, BeforeValidator(scalar_text, json_schema_input_type=str | float | bool)]
 # Any plain value of YAML; every serialiser gives `***` for it.
 SecretText = Annotated[

@@ -113,8 +113,8 @@ class Section:
 
     def report_in(self, path: Path, text: str, offset: int, message: str, suggestion: str) -> None:
         """Add a problem in another file, one that this file names."""
-        line, column = Lines(text).position(min(offset, len(text)))
-        self.document.problems.append(Problem(path, line, column, message, suggestion))
+        place = Lines(text).position(min(offset, len(text)))
+        self.document.problems.append(Problem(path, *place, message, suggestion))
 
     def check_cluster(self, *path: str | int) -> None:
         """Report a cluster that is not one of headrace.yaml's."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic_core import PydanticCustomError
 
 from headrace.config.common.check_hygiene import check_hygiene
-from headrace.config.common.check_kafka import check_overrides, check_registry, check_source
+from headrace.config.common.check_kafka import check_overrides, check_source
 from headrace.config.lake_table.partitioning import Partition, parse_partition
 from headrace.expressions.columns import UnknownColumn
 from headrace.records.hygiene.rules import never_null
@@ -30,9 +30,7 @@ _TIMESTAMPS = {
 
 def check_lake_table(table: Section) -> dict[str, Record]:
     """Report every contradiction in a lake table; return the schema of its source."""
-    source = table.at("source")
-    schema, columns = check_source(source)
-    check_registry(source)
+    schema, columns = check_source(table.at("source"))
     check_hygiene(table, columns)
     check_overrides(table)
     _check_tombstones(table.at("hygiene", "tombstones"), schema)

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.config.common.check_hygiene import check_hygiene
-from headrace.config.common.check_kafka import (
-    check_overrides,
-    check_registry,
-    check_source,
-    source_topics,
-    topic_of,
-)
+from headrace.config.common.check_kafka import check_no_loop, check_overrides, check_source
 from headrace.config.stream.check_sinks import check_output_sink
 from headrace.config.stream.output_columns import projected_columns
 from headrace.expressions.check import check_filter
@@ -24,15 +18,13 @@ if TYPE_CHECKING:
     from headrace.expressions.columns import Columns
     from headrace.schema.model import Record
 
-
 SINK_SCHEMA = "sink of "
+_LOOP = "this output writes to the topic that the stream reads{where}: an endless loop"
 
 
 def check_stream(stream: Section) -> dict[str, Record]:
     """Report every contradiction in a stream; return the schemas of its source and its sinks."""
-    source = stream.at("source")
-    schema, columns = check_source(source)
-    check_registry(source)
+    schema, columns = check_source(stream.at("source"))
     schemas = {} if schema is None else {"source": schema}
     check_hygiene(stream, columns)
     check_overrides(stream)
@@ -44,7 +36,7 @@ def check_stream(stream: Section) -> dict[str, Record]:
         written = check_output_sink(output.at("sink"), outgoing)
         if written is not None:
             schemas[f"{SINK_SCHEMA}{output.text('name')}"] = written
-        _check_loop(output.at("sink"))
+        check_no_loop(output.at("sink"), _LOOP)
     return schemas
 
 
@@ -56,17 +48,6 @@ def _check_name(name: Section, seen: dict[str, Section]) -> None:
     if first is not name:
         message = f"two outputs have the name {name.shown()}"
         name.report(message, f"the other is on line {first.line}")
-
-
-def _check_loop(sink: Section) -> None:
-    target = topic_of(sink)
-    for source, where in source_topics(sink.file):
-        if target is not None and source == target:
-            message = (
-                f"this output writes to the topic that the stream reads{where}: an endless loop"
-            )
-            sink.at("topic").report(message, "use another topic")
-            return
 
 
 def _check_filter(condition: Section, columns: Columns) -> None:

@@ -95,11 +95,7 @@ def _deployment(config: Stream, workspace: Workspace, region: str | None) -> str
 
 def _with(config: Stream, override: Override) -> Stream:
     """Return the stream with what the deployment changes."""
-    changes = {
-        name: value
-        for name in type(override.source).model_fields
-        if (value := getattr(override.source, name)) is not None
-    }
+    changes = override.source.model_dump(exclude_none=True)
     whole: dict[str, object] = {"source": config.source.model_copy(update=changes)}
     if override.trigger is not None:
         whole["trigger"] = override.trigger

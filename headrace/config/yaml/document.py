@@ -55,17 +55,17 @@ class Document:
     ) -> None:
         """Add a problem at a value (at its key with `key`), or at a character of its text."""
         position = self.position(path, key=key)
-        if position.raw == "" and self.source[position.index : position.index + 1] not in {
-            "'",
-            '"',
-        }:
+        if position.raw == "" and not self.source.startswith(("'", '"'), position.index):
             # A value that is not there begins on the next line: its key is where to look.
             position = self.position(path, key=True)
         index = position.index
         if offset is not None and position.raw is not None and not position.filled:
             index = source_index(self.source, position.index, position.raw, offset)
-        line, column = self.at(index)
-        self.problems.append(Problem(self.path, line, column, message, suggestion))
+        self.report_at(index, message, suggestion)
+
+    def report_at(self, index: int, message: str, suggestion: str) -> None:
+        """Add a problem at an index into the source."""
+        self.problems.append(Problem(self.path, *self.at(index), message, suggestion))
 
     def position(self, path: KeyPath, *, key: bool = False) -> Position:
         """Return the nearest position that the file has for a path."""
@@ -80,10 +80,10 @@ class Document:
         """Return the value at a path, None where there is none."""
         here: object = self.data
         for part in path:
-            if isinstance(here, dict) or (
-                isinstance(here, list) and isinstance(part, int) and part < len(here)
-            ):
-                here = here.get(part) if isinstance(here, dict) else here[int(part)]
+            if isinstance(here, dict):
+                here = here.get(part)
+            elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+                here = here[part]
             else:
                 return None
         return here

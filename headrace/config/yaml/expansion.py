@@ -17,29 +17,25 @@ _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::(.*))?", re.DOTALL)
 _LARGEST_FILE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A reference that cannot be filled in, at that offset of the raw text."""
+class Fault(Exception):
+    """A reference that cannot be filled in."""
 
-    offset: int
-    message: str
-    suggestion: str
-
-
-@dataclass(frozen=True, slots=True)
-class Expanded:
-    """A scalar with its references filled in. `secret`: something from outside the file is in it."""
-
-    text: str
-    secret: bool = False
-    faults: tuple[Fault, ...] = ()
-
-
-class _Refused(Exception):
     def __init__(self, message: str, suggestion: str) -> None:
         super().__init__(message)
         self.message = message
         self.suggestion = suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A scalar with its references filled in. `secret`: something from outside the file is in it.
+
+    A fault comes after its offset in the raw text.
+    """
+
+    text: str
+    secret: bool = False
+    faults: tuple[tuple[int, Fault], ...] = ()
 
 
 def expand(text: str, environment: Mapping[str, str], folders: Sequence[Path]) -> Expanded:
@@ -47,7 +43,7 @@ def expand(text: str, environment: Mapping[str, str], folders: Sequence[Path]) -
     if "${" not in text:
         return Expanded(text)
     pieces: list[str] = []
-    faults: list[Fault] = []
+    faults: list[tuple[int, Fault]] = []
     secret, end = False, 0
     for found in _REFERENCE.finditer(text):
         pieces.append(text[end : found.start()])
@@ -57,8 +53,8 @@ def expand(text: str, environment: Mapping[str, str], folders: Sequence[Path]) -
             continue
         try:
             value, from_outside = _filled(found, environment, folders)
-        except _Refused as problem:
-            faults.append(Fault(found.start(), problem.message, problem.suggestion))
+        except Fault as fault:
+            faults.append((found.start(), fault))
             continue
         pieces.append(value)
         secret = secret or from_outside
@@ -71,14 +67,14 @@ def _filled(
 ) -> tuple[str, bool]:
     inside, closing = found[1], found[2]
     if not closing:
-        raise _Refused('"${" without a closing "}"', "write $${ for a literal ${")
+        raise Fault('"${" without a closing "}"', "write $${ for a literal ${")
     if inside.startswith("file:"):
         return _file_text(inside.removeprefix("file:").strip(), folders), True
     if "${" in inside:
-        raise _Refused("a ${…} inside another ${…}", "put the whole value in one variable")
+        raise Fault("a ${…} inside another ${…}", "put the whole value in one variable")
     variable = _VARIABLE.fullmatch(inside)
     if variable is None:
-        raise _Refused(
+        raise Fault(
             f'"{found[0]}" is not a variable', "write ${NAME}, ${NAME:default} or ${file:PATH}"
         )
     name, default = variable.groups()
@@ -88,25 +84,25 @@ def _filled(
         return default, False
     near = nearest(name, (known for known in environment if known[:1] == name[:1]))
     meant = f"did you mean ${{{near}}}? otherwise " if near else ""
-    raise _Refused(f"${{{name}}} is not set", f"{meant}export {name} or write ${{{name}:default}}")
+    raise Fault(f"${{{name}}} is not set", f"{meant}export {name} or write ${{{name}:default}}")
 
 
 def _file_text(written: str, folders: Sequence[Path]) -> str:
     shown = f"${{file:{written}}}"
     if not written:
-        raise _Refused(f"{shown} does not name a file", "write ${file:PATH}")
+        raise Fault(f"{shown} does not name a file", "write ${file:PATH}")
     for folder in folders:
         path = folder / written
         try:
             if not path.is_file():
                 continue
             if path.stat().st_size > _LARGEST_FILE:
-                raise _Refused(f"{shown} is larger than 1 MiB", "name a file that holds one value")
+                raise Fault(f"{shown} is larger than 1 MiB", "name a file that holds one value")
             return path.read_text(encoding="utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
-            raise _Refused(f"{shown} is not UTF-8 text", "write the file as UTF-8") from None
+            raise Fault(f"{shown} is not UTF-8 text", "write the file as UTF-8") from None
         except (OSError, ValueError) as problem:
             reason = getattr(problem, "strerror", None) or "not a path"
-            raise _Refused(f"{shown} cannot be read: {reason}", "correct the path") from None
+            raise Fault(f"{shown} cannot be read: {reason}", "correct the path") from None
     tried = " and ".join(dict.fromkeys(shown_path(folder) for folder in folders))
-    raise _Refused(f"{shown}: there is no such file", f"looked in {tried}")
+    raise Fault(f"{shown}: there is no such file", f"looked in {tried}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from headrace.config.yaml.known_keys import keys_at
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
@@ -38,18 +37,18 @@ def validated(document: Document, model: type[M]) -> M | None:
         return model.model_validate(document.data)
     except ValidationError as problem:
         for error in problem.errors(include_url=False, include_input=False):
-            _report(document, model, error)
+            _report(document, error)
         return None
 
 
-def _report(document: Document, model: type[Model], error: ErrorDetails) -> None:
+def _report(document: Document, error: ErrorDetails) -> None:
     kind = error["type"]
     is_key = kind in {"missing", "extra_forbidden"} or error["loc"][-1:] == ("[key]",)
     path = real_path(document.data, error["loc"], missing=kind == "missing")
     if any(path[:end] in document.unusable for end in range(len(path) + 1)):
         return
     if kind == "extra_forbidden":
-        suggestion = did_you_mean(str(path[-1]), keys_at(model, path[:-1], document.data))
+        suggestion = did_you_mean(str(path[-1]), error["ctx"]["known"])
         document.report(path, f'unknown key "{path[-1]}"', suggestion, key=True)
     elif kind == "missing":
         inside = f' in "{_named(path[:-1])}"' if len(path) > 1 else ""
@@ -58,9 +57,9 @@ def _report(document: Document, model: type[Model], error: ErrorDetails) -> None
         advice = f'add "{path[-1]}: …"'
         document.report(parent, f'missing key "{path[-1]}"{inside}', advice, key=not at_item)
     elif is_key:
-        document.report(
-            path, f'"{path[-1]}" is not a name that can be used', _advice(error), key=True
-        )
+        message = f'"{path[-1]}" is not a name that can be used'
+        wanted = error.get("ctx", {}).get("wanted", "")
+        document.report(path, message, f"use {wanted}" if wanted else "", key=True)
     else:
         _report_value(document, path, error)
 
@@ -108,11 +107,6 @@ def _report_choice(document: Document, path: KeyPath, words: list[str]) -> None:
     near = did_you_mean(str(value), words) if is_open else ""
     suggestion = near if near.startswith("did") else ""
     document.report(path, f"expected {expected}, got {shown(document, path)}", suggestion)
-
-
-def _advice(error: ErrorDetails) -> str:
-    wanted = error.get("ctx", {}).get("wanted", "")
-    return f"use {wanted}" if wanted else ""
 
 
 def shown(document: Document, path: KeyPath) -> str:

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from headrace.problems import Problem, nearest, shown_path
+from headrace.problems import nearest, shown_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 
 class NotReadable(Exception):
-    """A file without a tree of nodes, and the one problem that explains it."""
+    """A file without a tree of nodes, and where and why that is so."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
+    def __init__(self, message: str, suggestion: str = "", place: tuple[int, int] = (1, 1)) -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestion = suggestion
+        self.place = place
 
 
 class Lines:
@@ -46,43 +48,39 @@ def read_text(path: Path) -> str:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise NotReadable(Problem(path, 1, 1, "there is no such file", _neighbours(path))) from None
+        raise NotReadable("there is no such file", _neighbours(path)) from None
     except IsADirectoryError:
-        advice = "name the YAML file in it"
-        raise NotReadable(Problem(path, 1, 1, "this is a folder, not a file", advice)) from None
+        raise NotReadable("this is a folder, not a file", "name the YAML file in it") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "not a path"
-        raise NotReadable(Problem(path, 1, 1, f"cannot be read: {reason}")) from None
+        raise NotReadable(f"cannot be read: {reason}") from None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         before = content[: problem.start].decode("utf-8", errors="replace")
-        line, column = Lines(before).position(len(before))
-        raise NotReadable(
-            Problem(path, line, column, "this byte is not UTF-8", "save the file as UTF-8")
-        ) from None
+        place = Lines(before).position(len(before))
+        raise NotReadable("this byte is not UTF-8", "save the file as UTF-8", place) from None
 
 
-def compose(path: Path, text: str) -> Node:
+def compose(text: str) -> Node:
     """Return the root node of the one document in a text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             node: Node | None = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as problem:
-        raise NotReadable(_syntax_problem(path, text, problem)) from None
+        raise _syntax_error(text, problem) from None
     except ReaderError as problem:
         index = problem.position if isinstance(problem.position, int) else 0
-        line, column = Lines(text).position(index)
         message = "a control character, which YAML does not allow"
-        raise NotReadable(Problem(path, line, column, message, "remove it")) from None
+        raise NotReadable(message, "remove it", Lines(text).position(index)) from None
     except RecursionError:
-        raise NotReadable(Problem(path, 1, 1, "this is nested too deep")) from None
+        raise NotReadable("this is nested too deep") from None
     except (YAMLError, ValueError, TypeError, IndexError, KeyError, AttributeError, AssertionError):
         # ruamel breaks in its own ways over damaged input; for a user it is all one.
-        raise NotReadable(Problem(path, 1, 1, "this is not YAML")) from None
+        raise NotReadable("this is not YAML") from None
     if node is None:
-        raise NotReadable(Problem(path, 1, 1, "the file is empty"))
+        raise NotReadable("the file is empty")
     return node
 
 
@@ -104,11 +102,11 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def _syntax_problem(path: Path, text: str, problem: MarkedYAMLError) -> Problem:
+def _syntax_error(text: str, problem: MarkedYAMLError) -> NotReadable:
     mark = problem.problem_mark or problem.context_mark
     if "end of stream" in str(problem.problem) and problem.context_mark:
         mark = problem.context_mark  # where it was opened, not the end of the file
-    line, column = Lines(text).position(min(mark.index, len(text))) if mark else (1, 1)
+    place = Lines(text).position(min(mark.index, len(text))) if mark else (1, 1)
     said = str(problem.problem or "this is not YAML").splitlines()[0]
     message, suggestion = f"not YAML: {said}", ""
     for pattern, words, advice in _WORDS:
@@ -117,10 +115,10 @@ def _syntax_problem(path: Path, text: str, problem: MarkedYAMLError) -> Problem:
             message = "not YAML: " + words.format(*found.groups())
             suggestion = advice.format(*found.groups())
             break
-    lines = text.splitlines()
-    if line <= len(lines) and re.search(r"[{\[,:]\s*\$\{", lines[line - 1]):
+    line = "".join(text.splitlines()[place[0] - 1 : place[0]])
+    if re.search(r"[{\[,:]\s*\$\{", line):
         suggestion = 'inside { } and [ ] write "${VAR}" with quotes'
-    return Problem(path, line, column, message, suggestion)
+    return NotReadable(message, suggestion, place)
 
 
 def _neighbours(path: Path) -> str:

@@ -36,9 +36,9 @@ def read_document(path: Path, folders: Sequence[Path] = ()) -> Document:
     document = Document(path)
     try:
         document.source = read_text(path)
-        root = compose(path, document.source)
-    except NotReadable as problem:
-        document.problems.append(problem.problem)
+        root = compose(document.source)
+    except NotReadable as why:
+        document.problems.append(Problem(path, *why.place, why.message, why.suggestion))
         return document
     _Reader(document, os.environ, (path.parent, *folders)).fill(root)
     return document
@@ -153,12 +153,9 @@ class _Reader:
         expanded = expand(raw, self._environment, self._folders)
         filled = "${" in raw
         self._document.values[path] = Position(node.start_mark.index, raw, expanded.secret, filled)
-        for fault in expanded.faults:
-            index = source_index(self._document.source, node.start_mark.index, raw, fault.offset)
-            line, column = self._document.at(index)
-            self._document.problems.append(
-                Problem(self._document.path, line, column, fault.message, fault.suggestion)
-            )
+        for offset, fault in expanded.faults:
+            index = source_index(self._document.source, node.start_mark.index, raw, offset)
+            self._document.report_at(index, fault.message, fault.suggestion)
         if expanded.faults:
             self._document.unusable.add(path)
             return raw
@@ -168,10 +165,7 @@ class _Reader:
         return plain_value(expanded.text, filled=filled)
 
     def _report_node(self, node: Node, message: str, suggestion: str) -> None:
-        line, column = self._document.at(node.start_mark.index)
-        self._document.problems.append(
-            Problem(self._document.path, line, column, message, suggestion)
-        )
+        self._document.report_at(node.start_mark.index, message, suggestion)
 
 
 def _shown_tag(node: Node) -> str:

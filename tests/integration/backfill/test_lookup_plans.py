@@ -17,7 +17,7 @@ from backfill.plan.period import Period
 from backfill.run import tags
 from backfill.run.planning import plan_of
 from backfill.run.request import ReplayRequest
-from headrace.config.app.lookups import Lookup
+from headrace.config.app.file import Lookup
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.timeline import timeline_of
 from tests.integration.backfill.lake_tables import DAY, Stored, make_table

@@ -11,7 +11,7 @@ from headrace.config.app.file import IcebergSource
 from headrace.config.load import load_app, load_workspace
 
 if TYPE_CHECKING:
-    from headrace.config.app.follow import Follow
+    from headrace.config.app.file import Follow
     from tests.unit.config.workspaces import Files
 
 LAST_KEY = "max_misalignment_threshold: 15min"

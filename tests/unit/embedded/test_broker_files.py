@@ -47,9 +47,9 @@ def test_what_the_jvm_printed_counts_where_there_is_no_log(tmp_path: Path) -> No
 def test_storage_counts_as_prepared_when_the_stamp_says_so(tmp_path: Path) -> None:
     files = broker_files.write(tmp_path, (1234, 1235), 1236, 4)
     files.data.mkdir()
-    assert not files.formatted
-    files.mark_formatted()
-    assert broker_files.write(tmp_path, (1,), 2, 4).formatted
+    assert not files.stamp.exists()
+    files.stamp.touch()
+    assert broker_files.write(tmp_path, (1,), 2, 4).stamp.exists()
 
 
 def test_the_broker_listens_on_the_loopback_alone(tmp_path: Path) -> None:
