@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.config.common.check_kafka import check_named, check_sink, load_schema
 from headrace.config.common.check_registry import check_address, check_registry_address
 from headrace.config.lake_table.checks import check_partitions
+from headrace.config.stream.check_search import check_login
 from headrace.config.stream.check_target import check_target
 from headrace.config.stream.output_columns import check_fits
 from headrace.config.stream.sinks import ORIGIN_ID
@@ -29,6 +30,7 @@ def check_output_sink(sink: Section, columns: OutputColumns | None) -> Record | 
             _check_partitions(sink.at("partition_by"), columns)
         case "search":
             check_address(sink.at("url"))
+            check_login(sink)
             if columns is not None and sink.text("id") != ORIGIN_ID:
                 check_named(sink.at("id"), "id", tuple(columns))
         case "stream":
