@@ -95,12 +95,12 @@ class SearchNode:
         url = f"http{'s' if self.tls else ''}://{HOST}:{self.port}{path}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
-        question = urllib.request.Request(url, data, headers, method=method)
+        question = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - the node's own
         if self.password:
             pair = base64.b64encode(f"elastic:{self.password}".encode()).decode()
             question.add_header("Authorization", f"Basic {pair}")
         try:
-            with urllib.request.urlopen(question, timeout=30, context=self.tls) as response:
+            with urllib.request.urlopen(question, timeout=30, context=self.tls) as response:  # noqa: S310 - as above
                 found: dict[str, Any] = json.loads(response.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -140,7 +140,9 @@ class SearchNode:
         (folder / "conf" / f"{product}.yml").write_text("\n".join(lines))
         (folder / "conf" / "log4j2.properties").write_text(LOGGING)
         as_user = _hand_over(folder)
-        command = self._elasticsearch(home) if product == "elasticsearch" else self._opensearch(home)
+        command = (
+            self._elasticsearch(home) if product == "elasticsearch" else self._opensearch(home)
+        )
         environment = {
             "HOME": str(folder),
             "ES_JAVA_HOME": str(Path(self.java).parents[1]),
@@ -157,7 +159,10 @@ class SearchNode:
         if self.kind == "opensearch-2":
             command += ["-Djava.security.manager=allow"]
         else:
-            command += ["--add-modules=jdk.incubator.vector", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
+            command += [
+                "--add-modules=jdk.incubator.vector",
+                "--add-opens=java.base/java.nio=ALL-UNNAMED",
+            ]
             command += ["-javaagent:agent/opensearch-agent.jar"]
         command += [
             f"-Djava.io.tmpdir={self._folder / 'tmp'}",

@@ -157,13 +157,12 @@ def pipeline_fault(index: str, item: Item) -> HeadraceError:
 
 def request_fault(index: str, status: int, body: bytes) -> HeadraceError:
     """Return the error that stands for an answer to a whole request."""
-    said = body[:MOST_CHARACTERS].decode(errors="replace").strip()
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Transient(f"the search node cannot accept requests at the moment (HTTP {status})")
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return forbidden(index, status, _words(body))
     return Terminal(
-        f"the search node rejects a bulk request (HTTP {status}): {said}",
+        f"the search node rejects a bulk request (HTTP {status}): {_words(body)}",
         "correct the sink's url; its path is the part before the index",
     )
 
