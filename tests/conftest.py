@@ -11,6 +11,7 @@ from hypothesis import settings
 from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
 from tests.registry_server import RegistryServer
+from tests.search_nodes import SearchNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,6 +43,13 @@ settings.load_profile("headrace")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker, one for the whole run."""
     with Broker(tmp_path_factory.mktemp("broker"), BrokerOptions(heap_mb=384)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def search_node() -> Iterator[SearchNode]:
+    """A real OpenSearch node, one for the whole run."""
+    with SearchNode() as running:
         yield running
 
 

@@ -27,13 +27,18 @@ JAR_LOCKS = {
     "headrace/jars/jars.lock": JAR_SETS,
     "benchmarks/jars.lock": ("connect",),
     "benchmarks/flink.lock": ("flink",),
+    "tests/search_nodes.lock": ("opensearch-2", "opensearch-3", "elasticsearch"),
 }
 SPARK = "4.1.3"
 CONNECT = "4.1.1"
 # 2.1.2 and 2.1.3 are not whole in every mirror.
 FLINK = "2.1.1"
 ICEBERG = "1.12.0"
-ROOTS: dict[str, list[tuple[str, str, str]]] = {
+# The newest that runs on Java 17.
+OPENSEARCH = "2.19.6"
+SEARCH_NODE = "{}.distribution.integ-test-zip"
+# Group, artifact, version; "zip" where it is no jar.
+ROOTS: dict[str, list[tuple[str, ...]]] = {
     "spark": [
         ("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", ICEBERG),
         ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK),
@@ -89,6 +94,13 @@ ROOTS: dict[str, list[tuple[str, str, str]]] = {
         ("org.xerial", "sqlite-jdbc", "3.50.3.0"),
         ("org.slf4j", "slf4j-simple", "2.0.18"),
     ],
+    # Whole search nodes, for tests. The first comes without the module that ingest pipelines need.
+    "opensearch-2": [
+        (SEARCH_NODE.format("org.opensearch"), "opensearch", OPENSEARCH, "zip"),
+        ("org.opensearch.plugin", "ingest-common", OPENSEARCH),
+    ],
+    "opensearch-3": [(SEARCH_NODE.format("org.opensearch"), "opensearch", "3.8.0", "zip")],
+    "elasticsearch": [(SEARCH_NODE.format("org.elasticsearch"), "elasticsearch", "9.5.0", "zip")],
 }
 # What pyspark brings itself, or what a pinned jar above takes the place of.
 EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
@@ -110,6 +122,9 @@ EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
     # Iceberg asks for ORC by a classifier, which a lock by coordinates cannot name; none is written.
     "connect": (("org.lz4", "*"), ("org.apache.orc", "*")),
     "flink": (),
+    "opensearch-2": (),
+    "opensearch-3": (),
+    "elasticsearch": (),
 }
 
 
@@ -130,16 +145,22 @@ def resolve(jar_set: str) -> list[Jar]:
     )
     rules += "".join(
         f'<override org="{group}" module="{artifact}" rev="{version}"/>'
-        for group, artifact, version in ROOTS[jar_set]
+        for group, artifact, version, *_ in ROOTS[jar_set]
     )
     roots = (ivy.dependency(*root, transitive=True) for root in ROOTS[jar_set])
     with tempfile.TemporaryDirectory() as name:
         target = Path(name)
         ivy.retrieve(ivy.module(roots, rules), target, "[organisation]/[artifact]/[revision].[ext]")
         return [
-            Jar(jar_set, path.parts[-3], path.parts[-2], path.stem, sha256(path))
-            for path in target.glob("*/*/*.jar")
+            _jar(jar_set, path)
+            for path in target.glob("*/*/*.*")
+            if path.suffix in {".jar", ".zip"}
         ]
+
+
+def _jar(jar_set: str, path: Path) -> Jar:
+    group, artifact, _ = path.parts[-3:]
+    return Jar(jar_set, group, artifact, path.stem, sha256(path), path.suffix[1:])
 
 
 if __name__ == "__main__":

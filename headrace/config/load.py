@@ -116,11 +116,16 @@ def load_stream(path: Path, workspace: Workspace) -> LoadedStream:
 
 def load_target(stream: LoadedStream, sink: StreamSink, workspace: Workspace) -> LoadedStream:
     """Read the stream that a sink of another one writes to; BadConfig has all its problems."""
+    return load_stream(file_of(stream, sink.stream, workspace), workspace)
+
+
+def file_of(stream: LoadedStream, name: str, workspace: Workspace) -> Path:
+    """Return a file that a stream's output names: beside the stream's own, or in the workspace."""
     for folder in (stream.path.parent, workspace.root):
-        if (folder / sink.stream).is_file():
-            return load_stream(folder / sink.stream, workspace)
+        if (folder / name).is_file():
+            return folder / name
     raise UsageError(
-        f"stream {stream.config.name} writes to {sink.stream}, but that file is gone",
+        f"stream {stream.config.name} names {name}, but that file is gone",
         "restore the file, or remove the output",
     )
 

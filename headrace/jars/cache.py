@@ -76,7 +76,8 @@ def _fetch(jars: Sequence[Jar], folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as name:
         download = Path(name)
         wanted = (
-            ivy.dependency(jar.group, jar.artifact, jar.version, transitive=False) for jar in jars
+            ivy.dependency(jar.group, jar.artifact, jar.version, jar.extension, transitive=False)
+            for jar in jars
         )
         ivy.retrieve(ivy.module(wanted), download)
         for jar in jars:

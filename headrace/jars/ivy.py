@@ -29,11 +29,17 @@ def module(dependencies: Iterable[str], rules: str = "") -> str:
     )
 
 
-def dependency(group: str, artifact: str, version: str, *, transitive: bool) -> str:
+def dependency(
+    group: str, artifact: str, version: str, extension: str = "jar", *, transitive: bool
+) -> str:
     """Return one dependency element."""
+    named = quoteattr(artifact)
+    kind = quoteattr(extension)
+    file = "" if extension == "jar" else f"<artifact name={named} type={kind} ext={kind}/>"
     return (
-        f"<dependency org={quoteattr(group)} name={quoteattr(artifact)} rev={quoteattr(version)}"
-        f' conf="default->default(runtime)" transitive="{str(transitive).lower()}"/>'
+        f"<dependency org={quoteattr(group)} name={named} rev={quoteattr(version)}"
+        f' conf="default->default(runtime)" transitive="{str(transitive).lower()}">{file}'
+        "</dependency>"
     )
 
 
@@ -43,7 +49,7 @@ def retrieve(module_xml: str, target: Path, pattern: str = PATTERN) -> None:
     module_file = target / "ivy.xml"
     module_file.write_text(module_xml, encoding="utf-8")
     command = [java(), "-Xmx256m", "-jar", str(bundled_ivy()), "-ivy", str(module_file)]
-    command += ["-confs", "default", "-types", "jar", "bundle"]
+    command += ["-confs", "default", "-types", "jar", "bundle", "zip"]
     command += ["-cache", str(target / "ivy-cache"), "-retrieve", str(target / pattern)]
     settings = os.environ.get(SETTINGS_VARIABLE)
     if settings:

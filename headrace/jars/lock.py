@@ -16,23 +16,25 @@ HEADER = "# set  group:artifact:version  sha256 — written by `make lock`\n"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Jar:
-    """One jar: where it comes from by name, and what its bytes hash to."""
+    """One jar, or another file of its kind: where it comes from by name, what its bytes hash to."""
 
     jar_set: str
     group: str
     artifact: str
     version: str
     sha256: str
+    extension: str = "jar"
 
     @property
     def file_name(self) -> str:
         """The name under which the jar lies in the cache."""
-        return f"{self.artifact}-{self.version}.jar"
+        return f"{self.artifact}-{self.version}.{self.extension}"
 
     @property
     def coordinate(self) -> str:
         """The name under which a Maven repository knows the jar."""
-        return f"{self.group}:{self.artifact}:{self.version}"
+        name = f"{self.group}:{self.artifact}:{self.version}"
+        return name if self.extension == "jar" else f"{name}:{self.extension}"
 
 
 def locked(jar_set: JarSet) -> tuple[Jar, ...]:
@@ -48,8 +50,8 @@ def parse(text: str) -> list[Jar]:
         if not line or line.startswith("#"):
             continue
         name, coordinate, sha256 = line.split()
-        group, artifact, version = coordinate.split(":")
-        jars.append(Jar(name, group, artifact, version, sha256))
+        group, artifact, version, *extension = coordinate.split(":")
+        jars.append(Jar(name, group, artifact, version, sha256, *extension))
     return jars
 
 

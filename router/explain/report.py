@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from router.explain.outcomes import Failed, Filtered, Passed
 from router.plan.model import ToSearch, ToTable, ToTopic
-from router.tasks.search import document_id
+from router.tasks.search_documents import document_id
 
 if TYPE_CHECKING:
     from headrace.records.hygiene.rules import Broken

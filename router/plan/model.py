@@ -67,15 +67,22 @@ class ToTopic:
 
 @dataclass(frozen=True, slots=True)
 class ToSearch:
-    """Documents to an index. By default an id is made of the record's position."""
+    """Documents to an index. By default an id is made of the record's position.
+
+    `ca` are certificates (PEM), and not the file that they are in, which tasks may not have.
+    `topic_id` is the source's, looked up when the query starts if documents are to have versions.
+    """
 
     url: str
     index: str
     key_column: str | None
     batch_rows: int
+    api_key: str | None = None
+    ca: str | None = None
+    topic_id: str | None = None
 
     def __repr__(self) -> str:
-        # The address may hold a password.
+        # The address may hold a password, and the key is one.
         return f"ToSearch({self.index})"
 
 

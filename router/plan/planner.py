@@ -8,7 +8,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.config.load import load_target
+from headrace.config.load import file_of, load_target
 from headrace.config.stream.sinks import SearchSink, StreamSink, TableSink, TopicSink
 from headrace.contract import RAW_SCHEMA
 from headrace.errors import Terminal
@@ -82,7 +82,7 @@ class Planner:
             plan,
             id=uuid.uuid4().hex,
             quarantine=quarantine,
-            outlets=tuple(self._with_producer(one, plan.source.schema) for one in outlets),
+            outlets=tuple(self._resolved(one, plan.source) for one in outlets),
         )
 
     def kafka(self, cluster: str) -> KafkaCluster:
@@ -130,9 +130,16 @@ class Planner:
             case StreamSink() as sink:
                 return self._other_stream(sink)
             case SearchSink() as sink:
-                return ToSearch(sink.url.reveal(), sink.index, sink.id_column, sink.batch_rows)
+                return self._search(sink)
             case TableSink() as sink:
                 return ToTable(sink)
+
+    def _search(self, sink: SearchSink) -> ToSearch:
+        key = None if sink.api_key is None else sink.api_key.reveal().strip()
+        ca = None
+        if sink.ca is not None:
+            ca = file_of(self._stream.stream, sink.ca, self._workspace).read_text(encoding="utf-8")
+        return ToSearch(sink.url.reveal(), sink.index, sink.id_column, sink.batch_rows, key, ca)
 
     def _other_stream(self, sink: StreamSink) -> ToTopic:
         other = load_target(self._stream.stream, sink, self._workspace)
@@ -148,10 +155,17 @@ class Planner:
         # What only just fitted into the source may have been compressed as well as can be.
         return None if named is None else ToTopic(named.cluster, named.topic, "raw", None, "zstd")
 
-    def _with_producer(self, outlet: Outlet, schema: Record) -> Outlet:
-        target = outlet.target
-        if not isinstance(target, ToTopic):
-            return outlet
+    def _resolved(self, outlet: Outlet, source: Source) -> Outlet:
+        match outlet.target:
+            case ToTopic() as target:
+                return replace(outlet, target=self._with_producer(outlet, target, source.schema))
+            case ToSearch() as target if target.key_column is not None:
+                topic_id = self.kafka(source.cluster).topic_id(source.topic)
+                return replace(outlet, target=replace(target, topic_id=topic_id))
+            case _:
+                return outlet
+
+    def _with_producer(self, outlet: Outlet, target: ToTopic, schema: Record) -> ToTopic:
         avro = None
         if target.registered is not None:
             registered = target.registered
@@ -159,7 +173,7 @@ class Planner:
             text = json.dumps(to_avro(written))
             avro = written, shared(registered.address).register(registered.subject, text)
         settings = producer_settings(self.kafka(target.cluster), target.topic, target.compression)
-        return replace(outlet, target=replace(target, producer=settings, avro=avro))
+        return replace(target, producer=settings, avro=avro)
 
 
 def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record:

@@ -5,72 +5,57 @@ A document's id is the record's key or its position in its topic: sent twice, it
 
 from __future__ import annotations
 
-import http.client
-import json
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-import msgspec
-
-from headrace.contract import ORIGIN
-from headrace.errors import Terminal, Transient
+from headrace.errors import Transient
 from headrace.kafka.bulk import RefusedRecord
-from headrace.retries import retry
+from headrace.retries import pause_s
+from router.tasks.search_answers import (
+    index_fault,
+    is_missing_pipeline,
+    parse_items,
+    pipeline_fault,
+    request_fault,
+)
+from router.tasks.search_documents import document_of, probe_lines
 from router.tasks.search_node import SearchNode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.errors import HeadraceError
     from headrace.records.rows import HeadersToSend
     from router.plan.model import ToSearch
+    from router.tasks.search_answers import Item
+    from router.tasks.search_documents import SearchDocument
     from router.tasks.search_node import Answer
 
 LARGEST_REQUEST_BYTES: Final = 10 * 2**20
+# So often in a row a node may have room for nothing.
 TRIES: Final = 8
 FIRST_WAIT_S: Final = 0.2
-# The node refuses the document itself: the next try would end alike. All else that it says no to
-# (a full disk, an index that is closed) is not the record's fault.
-_REFUSED: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
+PROBE_ID: Final = "headrace"
+# A document may be at fault, or its index: 500 is what ingest pipelines fail with.
+_IN_QUESTION: Final = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
-class SearchDocument:
-    """One document as it is sent, and the record that it is of."""
+class _Again:
+    """Documents to be sent again: in smaller requests, or after a pause where a node said 429."""
 
-    lines: bytes
-    value: bytes | None
-    key: bytes | str | None
-    headers: HeadersToSend
-
-
-class _Cause(msgspec.Struct):
-    reason: str | None = None
-
-
-class _Error(msgspec.Struct):
-    type: str = "error"
-    reason: str | None = None
-    caused_by: _Cause | None = None
-
-
-class _Result(msgspec.Struct):
-    status: int
-    error: _Error | None = None
-
-
-class _Item(msgspec.Struct):
-    index: _Result
-
-
-class _Bulk(msgspec.Struct):
-    errors: bool
-    items: list[_Item]
-
-
-class _Busy(Exception):
-    """A node that cannot accept more documents at the moment."""
+    documents: Sequence[SearchDocument] = ()
+    busy: str | None = None
+    is_too_large: bool = False
 
 
 class SearchProducer:
@@ -78,7 +63,7 @@ class SearchProducer:
 
     def __init__(self, target: ToSearch) -> None:
         self._target = target
-        self._node = SearchNode(target.url)
+        self._node = SearchNode(target.url, target.api_key, target.ca)
         self._path = f"/{quote(target.index, safe='')}/_bulk"
         self._waiting: list[SearchDocument] = []
         self._waiting_bytes = 0
@@ -88,12 +73,15 @@ class SearchProducer:
         self, _index: str, value: bytes | None, key: bytes | str | None, *, headers: HeadersToSend
     ) -> None:
         """Take a document; a full request is sent at once."""
-        action = json.dumps({"index": {"_id": document_id(self._target, key, headers)}}).encode()
-        lines = b"%s\n%s\n" % (action, value or b"{}")
-        if self._waiting and self._waiting_bytes + len(lines) > LARGEST_REQUEST_BYTES:
+        document = document_of(self._target, value, key, headers)
+        if document.bad_id is not None:
+            self._refuse(document, document.bad_id)
+            return
+        size = len(document.lines)
+        if self._waiting and self._waiting_bytes + size > LARGEST_REQUEST_BYTES:
             self._send_waiting()
-        self._waiting.append(SearchDocument(lines, value, key, headers))
-        self._waiting_bytes += len(lines)
+        self._waiting.append(document)
+        self._waiting_bytes += size
         if len(self._waiting) >= self._target.batch_rows:
             self._send_waiting()
 
@@ -119,8 +107,6 @@ class SearchProducer:
 
     def _send_waiting(self) -> None:
         documents, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        if not documents:
-            return
         try:
             self._send(documents)
         except BaseException:
@@ -128,91 +114,113 @@ class SearchProducer:
             raise
 
     def _send(self, documents: Sequence[SearchDocument]) -> None:
-        """Send documents until each is taken or refused; those it had no room for, again."""
-        left = list(documents)
+        """Send documents until each is taken or refused, in requests that the node has room for."""
+        left, size, stalled = list(documents), len(documents), 0
+        while left:
+            sent = left[:size]
+            again = self._try(sent)
+            left = [*again.documents, *left[size:]]
+            smaller = again.is_too_large or (again.busy and len(again.documents) == len(sent))
+            size = max(len(sent) // 2, 1) if smaller else min(size * 2, len(documents))
+            if again.busy is None:
+                continue
+            # Whoever gets on, however slowly, is not given up.
+            stalled = stalled + 1 if len(again.documents) == len(sent) else 0
+            if stalled == TRIES:
+                raise Transient(
+                    f"index {self._target.index} accepted none of {len(left)} documents in "
+                    f"{TRIES} tries (HTTP 429): {again.busy}",
+                    "give the search cluster more capacity, or lower batch_rows",
+                )
+            time.sleep(pause_s(stalled or 1, FIRST_WAIT_S))
 
-        def try_once() -> None:
-            left[:] = self._try(left)
-            if left:
-                raise _Busy
-
-        try:
-            retry(try_once, _Busy, TRIES, FIRST_WAIT_S)
-        except _Busy:
-            raise Transient(
-                f"index {self._target.index} rejected {len(left)} documents {TRIES} times (HTTP "
-                "429)",
-                "give the search cluster more capacity, or lower batch_rows",
-            ) from None
-
-    def _try(self, documents: list[SearchDocument]) -> list[SearchDocument]:
+    def _try(self, documents: Sequence[SearchDocument]) -> _Again:
         """Send one request; return what is to be sent again."""
-        answer = self._node.post(self._path, b"".join(one.lines for one in documents))
+        answer = self._post([one.lines for one in documents])
         match answer.status:
             case HTTPStatus.OK:
-                return self._sorted_out(documents, _bulk(answer, len(documents)))
+                return self._sorted_out(documents, parse_items(answer.body, len(documents)))
             case HTTPStatus.TOO_MANY_REQUESTS:
-                return documents
-            case HTTPStatus.REQUEST_ENTITY_TOO_LARGE if len(documents) > 1:
-                half = len(documents) // 2
-                self._send(documents[:half])
-                self._send(documents[half:])
-                return []
+                return _Again(documents, busy="the node has no room for the request")
             case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-                self._refuse(documents[0], "the request is too large for the node (HTTP 413)")
-                return []
-        raise self._node.refusal(answer)
+                return self._halved(documents, "the request is too large for the node (HTTP 413)")
+            case HTTPStatus.BAD_REQUEST if self._takes_documents():
+                return self._halved(documents, self._fault(answer).message)
+        raise self._fault(answer)
 
-    def _sorted_out(self, documents: list[SearchDocument], bulk: _Bulk) -> list[SearchDocument]:
-        if not bulk.errors:
-            return []
+    def _halved(self, documents: Sequence[SearchDocument], reason: str) -> _Again:
+        """Have documents sent in smaller requests; the last one alone is refused."""
+        if len(documents) > 1:
+            return _Again(documents, is_too_large=True)
+        self._refuse(documents[0], reason)
+        return _Again()
+
+    def _sorted_out(self, documents: Sequence[SearchDocument], items: Sequence[Item]) -> _Again:
         again: list[SearchDocument] = []
-        for document, item in zip(documents, bulk.items, strict=True):
-            status, reason = item.index.status, _reason(item.index)
-            if status < HTTPStatus.BAD_REQUEST:
+        in_question: list[tuple[SearchDocument, Item]] = []
+        busy: str | None = None
+        for document, item in zip(documents, items, strict=True):
+            if item.is_taken:
                 continue
-            if status == HTTPStatus.TOO_MANY_REQUESTS:
+            if item.status == HTTPStatus.TOO_MANY_REQUESTS:
+                busy = item.reason
                 again.append(document)
-            elif status in _REFUSED:
-                self._refuse(document, reason)
+            elif item.is_conflict and document.version is not None:
+                if not document.is_older_than(item.current_version):
+                    again.append(document.without_version())
+            elif item.status in _IN_QUESTION:
+                in_question.append((document, item))
             else:
-                raise Transient(f"index {self._target.index} rejects all documents: {reason}")
-        return again
+                raise index_fault(self._target.index, item)
+        others_pass = any(item.is_taken or item.is_conflict for item in items)
+        self._judge(in_question, others_pass=others_pass)
+        return _Again(again, busy)
+
+    def _judge(
+        self, in_question: Sequence[tuple[SearchDocument, Item]], *, others_pass: bool
+    ) -> None:
+        """Refuse the documents that are at fault, or raise what is wrong with their index.
+
+        The index is asked, document by document, whether it takes an empty one with that id.
+        """
+        asked = [
+            (document, item)
+            for document, item in in_question
+            if not others_pass or item.status == HTTPStatus.INTERNAL_SERVER_ERROR
+        ]
+        if asked:
+            *answers, with_pipelines = self._probe([document.id for document, _ in asked])
+            for answer in answers:
+                if not (answer.is_taken or answer.is_conflict):
+                    raise index_fault(self._target.index, answer)
+            same = not others_pass and {with_pipelines.reason} == {item.reason for _, item in asked}
+            # A pipeline may fail on an empty document for good reasons: one record proves nothing.
+            if same and (len(asked) > 1 or is_missing_pipeline(with_pipelines)):
+                raise pipeline_fault(self._target.index, with_pipelines)
+        for document, item in in_question:
+            self._refuse(document, item.reason)
+
+    def _probe(self, ids: Sequence[str]) -> list[Item]:
+        """Return what becomes of empty documents, the last of them by way of the pipelines."""
+        probes = [probe_lines(one, with_pipelines=False) for one in ids]
+        answer = self._post([*probes, probe_lines(ids[0], with_pipelines=True)])
+        if answer.status != HTTPStatus.OK:
+            raise self._fault(answer)
+        return parse_items(answer.body, len(ids) + 1)
+
+    def _takes_documents(self) -> bool:
+        """Whether the node takes any request: one that it rejects is then a document's fault."""
+        answer = self._post([probe_lines(PROBE_ID, with_pipelines=False)])
+        return answer.status == HTTPStatus.OK
+
+    def _post(self, lines: Sequence[bytes]) -> Answer:
+        return self._node.post(self._path, b"".join(lines))
+
+    def _fault(self, answer: Answer) -> HeadraceError:
+        return request_fault(self._target.index, answer.status, answer.body)
 
     def _refuse(self, document: SearchDocument, reason: str) -> None:
         key = document.key.encode() if isinstance(document.key, str) else document.key
         self._refused.append(
             RefusedRecord(self._target.index, reason, document.headers, document.value, key)
         )
-
-
-def document_id(target: ToSearch, key: bytes | str | None, headers: HeadersToSend) -> str:
-    """Return a document's id: its column's value, else where its record was read."""
-    if target.key_column is not None and key is not None:
-        return key if isinstance(key, str) else key.decode(errors="backslashreplace")
-    for name, value in reversed(headers):
-        if name == ORIGIN and value is not None:
-            text = value if isinstance(value, str) else value.decode()
-            return "-".join(text.rsplit("/", 3)[:3])
-    raise Terminal(f"a document for index {target.index} has no topic, partition and offset")
-
-
-def _bulk(answer: Answer, count: int) -> _Bulk:
-    try:
-        bulk = msgspec.json.decode(answer.body, type=_Bulk)
-    except msgspec.DecodeError:
-        bulk = None
-    if bulk is None or len(bulk.items) != count:
-        raise Terminal(
-            "the server at the search sink's URL does not answer bulk requests",
-            "correct the sink's url; its path is the part before the index",
-        )
-    return bulk
-
-
-def _reason(result: _Result) -> str:
-    error = result.error
-    if error is None:
-        return http.client.responses.get(result.status, f"HTTP {result.status}")
-    cause = error.caused_by.reason if error.caused_by else None
-    return ": ".join(part for part in (error.type, error.reason, cause) if part)

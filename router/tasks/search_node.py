@@ -1,4 +1,4 @@
-"""HTTP to a search node: one connection, its password in no message."""
+"""HTTP to a search node: one connection, its login in no message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import http.client
 import ssl
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
@@ -15,9 +14,9 @@ from headrace.errors import Terminal, Transient
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
-    from headrace.errors import HeadraceError
-
 REQUEST_LIMIT_S: Final = 60.0
+# OpenSSL's numbers for a certificate of another name; its words would tell the name.
+_OTHER_NAME: Final = frozenset({62, 64})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +28,26 @@ class Answer:
 
 
 class SearchNode:
-    """Posts to the node of a URL that may hold a user and a password."""
+    """Posts to the node of a URL that may hold a user and a password.
 
-    def __init__(self, url: str, limit_s: float = REQUEST_LIMIT_S) -> None:
+    `ca` are the certificates (PEM) that the node's is to be signed by, in place of the system's.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None = None,
+        ca: str | None = None,
+        limit_s: float = REQUEST_LIMIT_S,
+    ) -> None:
         self._parts = _parts(url)
+        self._ca = ca
         self._limit_s = limit_s
         self._connection: http.client.HTTPConnection | None = None
         self._headers = {"Content-Type": "application/x-ndjson", "Accept": "application/json"}
-        if self._parts.username is not None:
+        if api_key is not None:
+            self._headers["Authorization"] = f"ApiKey {api_key}"
+        elif self._parts.username is not None:
             pair = f"{unquote(self._parts.username)}:{unquote(self._parts.password or '')}"
             self._headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
 
@@ -47,6 +58,9 @@ class SearchNode:
             connection.request("POST", self._parts.path.rstrip("/") + path, body, self._headers)
             with connection.getresponse() as response:
                 return Answer(response.status, response.read())
+        except ssl.SSLCertVerificationError as problem:
+            self.close()
+            raise _not_trusted(problem) from None
         except (OSError, http.client.HTTPException) as problem:
             self.close()
             raise Transient(
@@ -60,27 +74,10 @@ class SearchNode:
             self._connection.close()
             self._connection = None
 
-    def refusal(self, answer: Answer) -> HeadraceError:
-        """Return the error that an answer to a whole request stands for."""
-        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return Transient(
-                f"the search node cannot accept requests at the moment (HTTP {answer.status})"
-            )
-        if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            return Terminal(
-                f"the search node forbids the request (HTTP {answer.status})",
-                "give the user and the password in the sink's url: https://user:password@…",
-            )
-        said = answer.body[:200].decode(errors="replace").strip()
-        return Terminal(
-            f"the search node rejects a bulk request (HTTP {answer.status}): {said}",
-            "correct the sink's url; its path is the part before the index",
-        )
-
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
-            context = ssl.create_default_context()
+            context = ssl.create_default_context(cadata=self._ca)
             return http.client.HTTPSConnection(host, port, timeout=self._limit_s, context=context)
         return http.client.HTTPConnection(host, port, timeout=self._limit_s)
 
@@ -97,6 +94,18 @@ def _parts(url: str) -> SplitResult:
             "write it like https://user:password@search.example:9200",
         )
     return parts
+
+
+def _not_trusted(problem: ssl.SSLCertVerificationError) -> Terminal:
+    if problem.verify_code in _OTHER_NAME:
+        return Terminal(
+            "the search node's certificate is for another host",
+            "use a name or an address of the certificate in the sink's url",
+        )
+    return Terminal(
+        f"the search node's certificate cannot be verified: {problem.verify_message}",
+        "name the certificate (PEM) of the authority that signed it in the sink's ca",
+    )
 
 
 def _words(problem: Exception) -> str:

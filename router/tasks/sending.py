@@ -100,11 +100,8 @@ class Sending:
                 raise Transient(
                     f"Kafka rejected a record that could not be found again: {unknown[0].reason}"
                 )
-            for one, headers in found:
-                self._refused(one, headers, reader)
-            for one in refused:
-                if one.headers:
-                    self._refused(one, one.headers, reader)
+            known = [(one, one.headers) for one in refused if one.headers]
+            self._refused([*found, *known], reader)
         if self._quarantine is not None:
             for one in self._quarantine.producer.flush():
                 raise self._quarantine.refused(one.reason)
@@ -117,19 +114,31 @@ class Sending:
                     raise self._quarantine.refused(one.reason)
         return refused
 
-    def _refused(self, refused: RefusedRecord, headers: HeadersToSend, reader: RangeReader) -> None:
-        name = next(name for name, one in self.outlets.items() if one.sent_to == refused.topic)
-        if refused.is_innocent:
-            producer = self.producers[name]
-            producer.produce_patiently(refused.topic, refused.value, refused.key, headers)
-            return
-        partition, offset = origin_of(headers)
-        message = reader.one(self.plan.source.topic, partition, offset)
+    def _refused(
+        self, refused: Sequence[tuple[RefusedRecord, HeadersToSend]], reader: RangeReader
+    ) -> None:
+        """Send again what is innocent; read the rest once more, all of it at once."""
+        rejected: dict[tuple[int, int], list[RefusedRecord]] = {}
+        for one, headers in refused:
+            if one.is_innocent:
+                producer = self.producers[self._sent_to(one)]
+                producer.produce_patiently(one.topic, one.value, one.key, headers)
+            else:
+                rejected.setdefault(origin_of(headers), []).append(one)
+        for message in reader.some(self.plan.source.topic, rejected):
+            for one in rejected[message.partition(), message.offset()]:
+                self._set_aside(message, one)
+
+    def _set_aside(self, message: Message, refused: RefusedRecord) -> None:
+        name = self._sent_to(refused)
         action = self.plan.hygiene.on_bad_record
         one = self.rejected(message, action, "refused", refused.reason)
         if one.quarantined:
             self.keep(message, WRITING, refused.reason, f"{self.plan.stream}.{name}")
-        self.count(name, partition, one + Counts(written=-1))
+        self.count(name, message.partition(), one + Counts(written=-1))
+
+    def _sent_to(self, refused: RefusedRecord) -> str:
+        return next(name for name, one in self.outlets.items() if one.sent_to == refused.topic)
 
 
 def by_what_was_sent(refused: Sequence[RefusedRecord]) -> dict[Sent, list[RefusedRecord]]:

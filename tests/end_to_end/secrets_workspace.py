@@ -42,6 +42,8 @@ outputs:
     sink: {{type: kafka, cluster: consumer, topic: plays_starts, format: avro, key: event_id, registry: {{url: "{registry}"}}}}
   - name: found
     sink: {{type: search, url: "{search}", index: plays, id: event_id}}
+  - name: keyed
+    sink: {{type: search, url: "{keyed}", api_key: "${{file:{file}}}", index: keyed}}
 """
 TABLE = """\
 kind: lake_table

@@ -26,7 +26,6 @@ from tests.end_to_end.secrets_workspace import CANARY
 from tests.limits import LIMIT_S
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.registry_server import RegistryServer
-from tests.search_server import SearchServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.embedded.broker import Broker
     from headrace.kafka.message import Message
+    from tests.search_nodes import SearchNode
 
 LOOKED_AGAIN_S: Final = 0.05
 TOPICS: Final = ("plays_raw", "plays_starts", "plays_raw.quarantine")
@@ -152,10 +152,12 @@ def make_site(base: Path, **addresses: str) -> Site:
 @pytest.mark.parametrize(
     "every_form", [False, pytest.param(True, marks=pytest.mark.long)], ids=["short", "every form"]
 )
-def test_no_command_lets_a_secret_out(broker: Broker, tmp_path: Path, *, every_form: bool) -> None:
+def test_no_command_lets_a_secret_out(
+    broker: Broker, search_node: SearchNode, tmp_path: Path, *, every_form: bool
+) -> None:
     """The short form takes one form of output of what takes long."""
     registry = RegistryServer(user="headrace", password=CANARY)
-    with PostgresServer() as postgres, registry, SearchServer(password=CANARY) as search:
+    with PostgresServer() as postgres, registry:
         registry.put("plays-value", secrets_workspace.SCHEMA)
         site = make_site(
             tmp_path,
@@ -163,7 +165,9 @@ def test_no_command_lets_a_secret_out(broker: Broker, tmp_path: Path, *, every_f
             # The server takes any password: what counts is that this one is used.
             catalog=postgres.uri.replace(PASSWORD.replace(" ", "%20"), CANARY),
             registry=registry.url,
-            search=search.url,
+            # So does this one; that the node gets them is what unit tests look at.
+            search=search_node.url.replace("//", f"//headrace:{CANARY}@"),
+            keyed=search_node.url,
         )
         with Watch(site.temporary) as watch:
             leaked = [
@@ -227,6 +231,7 @@ def test_no_error_lets_a_secret_out(tmp_path: Path) -> None:
         catalog=f"postgresql://headrace:{CANARY}@127.0.0.1:1/lake",
         registry=f"http://headrace:{CANARY}@127.0.0.1:1",
         search=f"http://headrace:{CANARY}@127.0.0.1:1",
+        keyed="http://127.0.0.1:1",
     )
     commands = [one for one in every_command() if not one.lasts]
     with Watch(site.temporary) as watch:
@@ -245,7 +250,7 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
     """In a file, in a process, and as base64 wherever it begins."""
     for before in ("", "u:", "us:", "use:"):
         assert leaks(base64.b64encode(f"{before}{CANARY}:rest".encode()))
-    site = make_site(tmp_path, bootstrap="", catalog="", registry="", search="")
+    site = make_site(tmp_path, bootstrap="", catalog="", registry="", search="", keyed="")
     assert site.leaks() == []
     (site.root / "log").write_text(f"password={CANARY}")
     (site.temporary / "plan").write_text(CANARY)

@@ -12,7 +12,7 @@ from headrace.records.rows import BadRecord
 from router.plan.model import ToSearch
 from router.quarantine.records import parse_quarantined
 from router.tasks.compile import headers_of
-from router.tasks.search import document_id
+from router.tasks.search_documents import document_id
 from tests.fuzz.hygiene import columns, landed
 from tests.fuzz.target import Target, check_reason
 

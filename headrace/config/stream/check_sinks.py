@@ -19,6 +19,7 @@ from headrace.config.common.check_kafka import (
 )
 from headrace.config.common.section import Section
 from headrace.config.lake_table.checks import check_partitions
+from headrace.config.stream.check_search import check_login
 from headrace.config.stream.output_columns import check_fits
 from headrace.config.stream.sinks import ORIGIN_ID
 from headrace.config.yaml.reader import read_document
@@ -41,6 +42,7 @@ def check_output_sink(sink: Section, columns: OutputColumns | None) -> Record | 
             _check_partitions(sink.at("partition_by"), columns)
         case "search":
             check_address(sink.at("url"))
+            check_login(sink)
             if columns is not None and sink.text("id") != ORIGIN_ID:
                 check_named(sink.at("id"), "id", tuple(columns))
         case "stream":

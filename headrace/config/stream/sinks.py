@@ -67,11 +67,22 @@ class SearchSink(Model):
     url: SecretText = Field(
         description="The node's address. Never shown, because it may hold a password."
     )
+    api_key: SecretText | None = Field(
+        default=None,
+        description="An API key, encoded as Elasticsearch gives it, in place of a user and a "
+        "password in the url. Never shown.",
+    )
+    ca: Text | None = Field(
+        default=None,
+        description="A file with the CA certificates (PEM) that signed the node's certificate. By "
+        "default those of the system.",
+    )
     index: IndexName = Field(description="The index to write.")
     id: Text = Field(
         default=ORIGIN_ID,
         description="A column whose value becomes the document's id. By default the id is made of "
-        "topic, partition and offset, so a document that is written twice is stored once.",
+        "topic, partition and offset, so a document that is written twice is stored once. "
+        "Documents with the same id are replaced in the order of their partition.",
     )
     batch_rows: Annotated[int, Field(strict=True, gt=0, le=10_000)] = Field(
         default=1000, description="The most documents of one request."

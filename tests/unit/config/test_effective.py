@@ -42,7 +42,7 @@ outputs:
     sink: {type: kafka, cluster: nowhere, topic: "out-${PLACE:here}", format: json}
   - name: found
     starting_offsets: latest
-    sink: {type: search, url: "http://u:hunter2secret@h", index: events}
+    sink: {type: search, url: "http://h", api_key: hunter2secret, index: events}
 overrides:
   eu-west-1:
     source: {cluster: abroad, topic: events_eu, starting_offsets: latest}
@@ -166,6 +166,7 @@ def test_every_setting_says_where_it_comes_from() -> None:
         "outputs.found.starting_offsets": ("latest", "events.yaml:15"),
         "outputs.found.sink.type": ("search", "events.yaml:16"),
         "outputs.found.sink.url": ("***", "events.yaml:16"),
+        "outputs.found.sink.api_key": ("***", "events.yaml:16"),
         "outputs.found.sink.index": ("events", "events.yaml:16"),
         "outputs.found.sink.id": ("topic-partition-offset", "default"),
         "outputs.found.sink.batch_rows": (1000, "default"),

@@ -113,7 +113,7 @@ hygiene:
 outputs:
   - {name: a, starting_offsets: "${PW}", project: ["event_id AS ${PW}"], sink: {type: kafka, cluster: consumer, topic: x, format: avro, schema: "${PW}", compression: "${PW}", registry: {url: "${PW}", subject: ["${PW}"]}}}
   - {name: b, sink: {type: iceberg, catalog: "${PW}", database: d, table: t, partition_by: ["day(${PW})"], target_file_size: "1${PW}"}}
-  - {name: c, sink: {type: search, url: "${PW}", index: "A ${PW}", id: "${PW}", batch_rows: "${PW}"}}
+  - {name: c, sink: {type: search, url: "${PW}", api_key: ["${PW}"], ca: "${PW}", index: "A ${PW}", id: "${PW}", batch_rows: "${PW}"}}
   - {name: d, sink: {type: stream, stream: "${PW}", key: "${PW}"}}
   - {name: e, sink: {type: stream, stream: "../${PW}.avsc"}}
 overrides: {eu: {source: {starting_offsets: "${PW}"}, resources: {memory: "${PW}", cores: "${PW}"}, region: ["${PW}"]}}

@@ -13,6 +13,7 @@ from headrace.config.common.registries import RegistryConfig
 from headrace.config.load import load_stream, load_workspace
 from headrace.config.stream.sinks import SearchSink, StreamSink, TableSink, TopicSink
 from headrace.secret import Secret
+from tests.certificates import Authority
 from tests.unit.config.workspaces import FULL_STREAM
 
 if TYPE_CHECKING:
@@ -243,6 +244,7 @@ def test_every_mistake_is_told_at_its_place(files: Files) -> None:
         ),
         "{type: search, url: 'http://u:p@e:9200', index: events-1}",
         "{type: search, url: 'http://e', index: events, id: id, batch_rows: 10000}",
+        "{type: search, url: 'https://e', api_key: 'aWQ6a2V5', index: events}",
     ],
 )
 def test_rules_of_both_forms_and_every_sink_are_sound(files: Files, sink: str) -> None:
@@ -252,6 +254,7 @@ def test_rules_of_both_forms_and_every_sink_are_sound(files: Files, sink: str) -
 
 def test_a_stream_with_every_key_is_sound(files: Files) -> None:
     files.write("streams/full.yaml", FULL_STREAM)
+    Authority(files.root, "house")
     assert files.problems() == []
     loaded = load_stream(Path("streams/full.yaml"), load_workspace())
     assert loaded.config.source.writers_registry == RegistryConfig(
@@ -380,6 +383,27 @@ def test_an_address_is_never_shown(files: Files) -> None:
     (problem,) = files.problems()
     assert "hunter2" not in problem
     assert "expected an address" in problem
+
+
+def test_how_a_search_sink_logs_in(files: Files) -> None:
+    files.write("schemas/events.avsc", EVENT)
+    authority = Authority(files.root / "schemas", "house").certificate
+    key = authority.with_suffix(".txt")
+    key.write_text("no certificate")
+    for login, problem in {
+        "url: 'https://e', ca: schemas/house.pem": None,
+        "url: 'https://e', ca: schemas/none.pem": 'there is no file "schemas/none.pem"',
+        "url: 'https://e', ca: schemas/house.txt": "has no certificate in PEM — it begins with",
+        "url: 'http://e', ca: schemas/house.pem": "ca has no effect: the url does not use TLS",
+        "url: 'https://u:p@e', api_key: aWQ6a2V5": "are two kinds of login — remove one of the two",
+        "url: 'https://e', api_key: 'id: hunter2'": "expected an API key as Elasticsearch encodes",
+        'url: "https://e", api_key: "hunter2\\nx"': "expected an API key as Elasticsearch encodes",
+    }.items():
+        write(files, f"{{type: search, {login}, index: events}}")
+        found = files.problems()
+        assert len(found) == (0 if problem is None else 1), found
+        assert (problem or "") in "".join(found)
+        assert "hunter2" not in "".join(found)
 
 
 def test_a_table_may_be_partitioned_by_a_computed_column(files: Files) -> None:

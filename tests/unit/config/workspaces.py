@@ -69,7 +69,7 @@ outputs:
     project: ["*", "event_ts > timestamp'2026-01-01' AS is_new"]
     sink: {type: iceberg, catalog: lake, database: d, table: full, partition_by: [day(event_ts), is_new], target_file_size: 64MiB}
   - name: search
-    sink: {type: search, url: "http://elastic:9200", index: full, id: event_id, batch_rows: 500}
+    sink: {type: search, url: "https://elastic:9200", api_key: aWQ6a2V5, ca: house.pem, index: full, id: event_id, batch_rows: 500}
   - name: stream
     sink: {type: stream, stream: playback.yaml, key: user_id}
 isolation: stream

@@ -9,7 +9,10 @@ _WORDS = st.text("abz019._-", min_size=1, max_size=6)
 _HASHES = st.binary(min_size=32, max_size=32).map(bytes.hex)
 
 
-_JARS = st.builds(Jar, st.sampled_from(JAR_SETS), _WORDS, _WORDS, _WORDS, _HASHES)
+_EXTENSIONS = st.sampled_from(["jar", "zip"])
+_JARS = st.builds(
+    Jar, st.sampled_from(JAR_SETS), _WORDS, _WORDS, _WORDS, _HASHES, extension=_EXTENSIONS
+)
 
 
 @given(st.lists(_JARS, max_size=4))
