@@ -45,12 +45,27 @@ def describe(held: TextIO, text: str) -> None:
     held.flush()
 
 
-def claim(path: Path) -> TextIO | None:
-    """Return a lock that is kept until it is closed or the process ends; None where others have it."""
-    file = path.open("a+", encoding="utf-8")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        return None
-    return file
+class Claim:
+    """A lock that is asked for without waiting, and kept until it is released or the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+
+    def is_ours(self) -> bool:
+        """Whether this process has it, or gets it now."""
+        if self._file is None:
+            file = self._path.open("a+", encoding="utf-8")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+                return False
+            self._file = file
+        return True
+
+    def release(self) -> None:
+        """Leave it to others."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

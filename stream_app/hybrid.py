@@ -15,7 +15,6 @@ from backfill.run.request import ReplayRequest, state_of
 from backfill.run.watermarks import log_widening, watermarks_of
 from headrace import state_files
 from headrace.application.live import LiveStart, live_options
-from headrace.kafka.positions import to_json
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app.check_sources import differences
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
@@ -24,6 +23,7 @@ from headrace.errors import Terminal, Transient, UsageError
 from headrace.iceberg.catalog import load_table
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.leaders import NO_EPOCH, Reached
+from headrace.kafka.positions import to_json
 from headrace.landing.commit_state import state_property
 from headrace.landing.commits import state_in
 from headrace.schema.avro import stored_avro
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     from backfill.plan.plan import Order, Plan
     from backfill.plan.widening import Watermark
-    from headrace.kafka.positions import Epochs, Positions
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.positions import Epochs, Positions
     from headrace.landing.commit_state import CommitState
 
 ATTEMPTS = 5

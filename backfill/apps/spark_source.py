@@ -18,11 +18,10 @@ from backfill.run.pace import Throttle, parse_rate
 from backfill.run.state import reads_beside
 from headrace.errors import UsageError
 from headrace.jvm.tasks import spread
-from headrace.locks import claim
+from headrace.locks import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import TextIO
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -103,7 +102,7 @@ class StepReader(DataSourceStreamReader):
         self._plan: Plan | None = None
         self._begun = 0
         self._pace: Throttle | None = None
-        self._claim: TextIO | None = None
+        self._claim: Claim | None = None
         self._is_released = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -163,8 +162,7 @@ class StepReader(DataSourceStreamReader):
     def stop(self) -> None:
         """Leave it to another query of this run to set its pace."""
         if self._claim is not None:
-            self._claim.close()
-            self._claim = None
+            self._claim.release()
 
     def __getstate__(self) -> dict[str, Any]:
         # The plan of a year need not travel to every task.
@@ -210,8 +208,8 @@ class StepReader(DataSourceStreamReader):
         if rate is None:
             return
         if self._claim is None:
-            self._claim = claim(Path(self._options["plan"]).with_name("pace.lock"))
-        if self._claim is None:
+            self._claim = Claim(Path(self._options["plan"]).with_name("pace.lock"))
+        if not self._claim.is_ours():
             return
         if self._pace is None:
             self._pace = Throttle(rate)

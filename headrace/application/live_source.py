@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.kafka.positions import Epochs, Positions, TopicRange
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Cluster
     from headrace.kafka.leaders import TopicEnds

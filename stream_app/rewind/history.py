@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from backfill.plan.plan import Plan
     from backfill.run.state import RunState
-    from headrace.kafka.positions import Positions
     from headrace.config.app.file import KafkaTopics
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
