@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import shutil
 import tempfile
@@ -12,6 +13,7 @@ from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
+import psutil
 import structlog
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
@@ -60,7 +62,7 @@ class Line:
         self._checkpoint = checkpoint
         self.turns = [Turns(job, once) for job in jobs]
         self._run = run
-        self._folder = Path(tempfile.mkdtemp(prefix="headrace-"))
+        self._folder = private_folder()
         self._listener = Listener(str(self._folder / "line"), family="AF_UNIX")
         self._query: StreamingQuery | None = None
         self._number = 0
@@ -238,6 +240,19 @@ def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
         raise reasons[0]
     if reasons:
         raise Terminal("\n".join(str(reason) for reason in reasons))
+
+
+def private_folder() -> Path:
+    """Make a folder that only this user can enter; remove those that crashes have left.
+
+    A socket's path has to be short, so it is not in the workspace.
+    """
+    prefix = "headrace-line-"
+    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        pid = left.name.removeprefix(prefix).partition("-")[0]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
 
 
 def _is_active(name: str, query: StreamingQuery) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -10,10 +13,12 @@ import pytest
 
 from headrace.errors import Terminal, Transient
 from headrace.line.job import Batch
+from headrace.line.line import private_folder
 from headrace.line.turns import MOST_TRIES_ONCE, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 
 @dataclass
@@ -125,3 +130,18 @@ def test_a_job_that_ends_by_itself_waits_for_no_interval() -> None:
     turns = Turns(Steps([ONE], interval=timedelta(hours=1)), once=True)
     assert turns.take() == ONE
     assert turns.due_in_s < 1
+
+
+def test_what_a_crash_left_in_the_folder_of_temporary_files_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    of_a_crash = tmp_path / f"headrace-line-{ended.pid}-abc"
+    of_another = tmp_path / f"headrace-line-{os.getppid()}-abc"
+    for folder in (of_a_crash, of_another):
+        (folder / "checkpoint").mkdir(parents=True)
+    own = private_folder()
+    assert sorted(tmp_path.iterdir()) == sorted([of_another, own])
+    assert own.stat().st_mode & 0o777 == 0o700
