@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from benchmarks.arena import Arena
     from benchmarks.measure import Measured
+    from headrace.config.stream.sinks import Origin
 
 STREAM = """\
 kind: stream
@@ -32,7 +33,7 @@ OUTPUT = """\
   - name: {name}
     filter: "{filter}"
     project: [{project}]
-    sink: {{type: kafka, cluster: here, topic: {target}, format: json, key: user_id}}
+    sink: {{type: kafka, cluster: here, topic: {target}, format: json, key: user_id, origin: {origin}}}
 """
 # What the router does in its first batch; all competitors that are measured warm begin behind it.
 WARM_ROWS = MOST_PER_BATCH
@@ -52,15 +53,28 @@ def warm_router(arena: Arena, folder: Path) -> Run:
     return _headrace(arena, folder, {"starts": (FILTER, target)}, warm=True)
 
 
+def router_without_origin(arena: Arena, folder: Path) -> Run:
+    """Prepare the same without the origin header."""
+    target = _target(arena, folder)
+    return _headrace(arena, folder, {"starts": (FILTER, target)}, warm=True, origin="none")
+
+
 def _headrace(
-    arena: Arena, folder: Path, outputs: Mapping[str, tuple[str, str]], *, warm: bool
+    arena: Arena,
+    folder: Path,
+    outputs: Mapping[str, tuple[str, str]],
+    *,
+    warm: bool,
+    origin: Origin = "header",
 ) -> Run:
     workspace = arena.new_workspace(folder)
     quarantine = f"quarantine-{folder.name}"
     project = ", ".join(f'"{item}"' for item in PROJECTION)
     text = STREAM.format(source=RAW_TOPIC, target=quarantine)
     for name, (condition, target) in outputs.items():
-        text += OUTPUT.format(name=name, filter=condition, project=project, target=target)
+        text += OUTPUT.format(
+            name=name, filter=condition, project=project, target=target, origin=origin
+        )
     (workspace / "stream.yaml").write_text(text, encoding="utf-8")
     argv = [console_script("router"), "start", "-c", "stream.yaml", "--once"]
     state = workspace / ".headrace" / "state" / "router" / "playback"
@@ -158,6 +172,13 @@ ROUTER = Benchmark(
             "the same, from its second batch on",
             "warm",
             warm_router,
+            least_rows=2 * WARM_ROWS,
+        ),
+        Competitor(
+            "headrace, origin: none",
+            "the same without the origin header",
+            "warm",
+            router_without_origin,
             least_rows=2 * WARM_ROWS,
         ),
         Competitor("plain PySpark", "from_json, where, to_json", "cold", spark_router),

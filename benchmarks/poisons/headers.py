@@ -14,7 +14,7 @@ from headrace.records.arrow import arrow_schema
 from headrace.records.hygiene.rules import HygieneRules
 from headrace.schema.model import Record
 from router.quarantine.records import parse_quarantined
-from router.tasks.compile import headers_of
+from router.tasks.sent_lines import headers_of
 
 if TYPE_CHECKING:
     from headrace.records.rows import Headers

@@ -19,6 +19,8 @@ from headrace.registry.client import shared
 from headrace.times import FIRST_US, LAST_US
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from headrace.records.hygiene.rules import HygieneRules
     from headrace.records.rows import Headers
     from headrace.registry.address import RegistryAddress
@@ -45,15 +47,18 @@ class Decoding:
     names: dict[str, object]
 
 
-def decoding(
+def decoding(  # noqa: PLR0913 - how records are read is said by name
     form: ValueFormat,
     schema: Record,
     hygiene: HygieneRules,
     registry: RegistryAddress | None,
     *,
     needs_time: bool,
+    texts: Collection[str] = (),
 ) -> Decoding:
     """Return how a stream's records are decoded and checked; Avro needs a registry.
+
+    `texts` are instants that rows hold as text, where the format is JSON: `filled_up` has the rest.
 
     Where `needs_time`, a record without a timestamp is a bad one, and the lines leave the
     timestamp of a good one in `at`.
@@ -93,7 +98,10 @@ def decoding(
             lines.append("row = read(m.key(), value)")
         case "json":
             reader = JsonReader(
-                schema, coerced_paths(hygiene, schema), refuses_unknown=hygiene.refuses_unknown
+                schema,
+                coerced_paths(hygiene, schema),
+                refuses_unknown=hygiene.refuses_unknown,
+                texts=texts,
             )
             names |= {"UNREADABLE": UNREADABLE, **reader.names}
             lines += ["try:", *(f"    {line}" for line in reader.lines)]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace.records.rows import BadRecord
 from headrace.times import (
@@ -20,6 +21,9 @@ from headrace.times import (
     MICROSECOND,
     SECOND_US,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Key = TypeVar("Key")
 Known = TypeVar("Known")
@@ -38,13 +42,43 @@ _CLOCK = re.compile(r"[T ](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", r
 _ZONE = re.compile(r"(?:Z|UTC|GMT|([+-])(\d{1,2})(?::?(\d{2}))?)?", re.ASCII)
 _BLANKS: Final = " \t\n\r\f\v"
 
-# What a digit behind the point counts for, by how many of them there are.
-_SCALES: Final[dict[int, int]] = {digits: 10 ** (6 - digits) for digits in range(1, 7)}
+# «2026-01-05T03:04:05.123456Z» in three parts: each of the last two has so few forms that all of
+# them are known, and to look a part up is cheaper than to read its digits.
+_SECOND: Final = slice(19)
+_MILLIS: Final = slice(19, 23)
+_MICROS: Final = slice(23, None)
+_THREE_DIGITS: Final = tuple(f"{number:03d}" for number in range(1_000))
+_TEXTS_OF_MILLIS: Final = tuple(f".{digits}" for digits in _THREE_DIGITS)
+_TEXTS_OF_MICROS: Final = tuple(f"{digits}Z" for digits in _THREE_DIGITS)
+# No part of another length is among them that could have anything behind it.
+_KNOWN_MILLIS: Final = {text: number * 1000 for number, text in enumerate(_TEXTS_OF_MILLIS)} | {
+    "Z": 0,
+    **{f".{digit}Z": digit * 100_000 for digit in range(10)},
+}
+_KNOWN_MICROS: Final = {text: number for number, text in enumerate(_TEXTS_OF_MICROS)} | {
+    "": 0,
+    "Z": 0,
+    **{f"{digit}Z": digit * 100 for digit in range(10)},
+    **{f"{digits:02d}Z": digits * 10 for digits in range(100)},
+}
 
 # Records of a stream lie within seconds of each other, so most seconds are known already:
 # «2026-01-05T03:04:05» in UTC with its microseconds, and the other way round.
 _known_seconds: Final[dict[str, int]] = {}
 _known_texts: Final[dict[int, str]] = {}
+
+
+# For lines that look up what `plain_instant` does.
+LOOKED_UP: Final[Mapping[str, object]] = MappingProxyType(
+    {
+        "SECOND": _SECOND,
+        "MILLIS": _MILLIS,
+        "MICROS": _MICROS,
+        "seconds": _known_seconds,
+        "known_millis": _KNOWN_MILLIS,
+        "known_micros": _KNOWN_MICROS,
+    }
+)
 
 
 def instant_of(text: str) -> int:
@@ -58,18 +92,11 @@ def instant_of(text: str) -> int:
 
 def plain_instant(text: str) -> int | None:
     """Return the microseconds of a text as computers write it; None for all other texts."""
-    second_us = _known_seconds.get(text[:19])
+    second_us = _known_seconds.get(text[_SECOND])
     if second_us is not None:
-        digits = text[20:-1]
-        scale = _SCALES.get(len(digits))
-        if (
-            scale is not None
-            and digits.isdecimal()
-            and digits.isascii()
-            and text[19] == "."
-            and text[-1] == "Z"
-        ):
-            return second_us + int(digits) * scale
+        millis, micros = _KNOWN_MILLIS.get(text[_MILLIS]), _KNOWN_MICROS.get(text[_MICROS])
+        if millis is not None and micros is not None:
+            return second_us + millis + micros
     return _by_the_library(text)
 
 
@@ -85,12 +112,13 @@ def wall_clock_of(text: str) -> int:
 
 def instant_text(micros: int) -> str:
     """Return the ISO-8601 text in UTC with microseconds."""
-    seconds, fraction = divmod(micros, SECOND_US)
+    millis = micros // 1000
+    seconds = millis // 1000
     known = _known_texts.get(seconds)
     if known is None:
         known = (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
         _remember(_known_texts, seconds, known)
-    return f"{known}.{fraction:06d}Z"
+    return f"{known}{_TEXTS_OF_MILLIS[millis % 1000]}{_TEXTS_OF_MICROS[micros % 1000]}"
 
 
 def wall_clock_text(micros: int) -> str:
@@ -132,7 +160,7 @@ def _by_the_library(text: str) -> int | None:
         moment = moment.replace(tzinfo=UTC)
     micros = (moment - EPOCH) // MICROSECOND
     if text[-1] == "Z":
-        _remember(_known_seconds, text[:19], micros - moment.microsecond)
+        _remember(_known_seconds, text[_SECOND], micros - moment.microsecond)
     # At the ends of our calendar a zone's offset decides.
     return micros if FIRST_US <= micros <= LAST_US else None
 

@@ -10,6 +10,7 @@ from headrace.expressions.compiled.compiler import NotCompiled
 from router.plan.model import ToTable, ToTopic
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.sending import as_bytes, reason_of
+from router.tasks.sent_lines import without_queue
 from router.tasks.spark_tasks import decoder
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Evaluator:
             return Evaluated(record, bad[0][1])
         given: list[list[Passed]] = [[] for _ in self._names]
         failed: list[tuple[int, GivenMessage, Exception]] = []
-        sends = [(collect, collect) for collect in map(_Collecting, given)]
+        sends = [without_queue(_Collecting(into)) for into in given]
         self._route([record], record.partition(), now_ms, sends, bad, failed)
         all_of_them = [one.outlet.name for one in self.evaluations]
         outcomes: dict[str, Outcome | None] = dict.fromkeys(all_of_them)

@@ -11,8 +11,8 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from headrace.records.arrow import to_rows
 from headrace.schema.spark import from_spark
 from router.explain.outcomes import Failed, Filtered, passed
-from router.tasks.compile import headers_of
 from router.tasks.sending import reason_of
+from router.tasks.sent_lines import headers_of
 from router.tasks.spark_output import evaluate, values_type
 from router.tasks.spark_tasks import OUT, decoded_batch, encoder
 
@@ -77,7 +77,8 @@ def _outcomes(
     failed, filtered = found.is_null().to_pylist(), through.is_null().to_pylist()
     rows = to_rows(through.field("values"), written)
     keys = through.field("key").to_pylist()
-    encode, headers = encoder(outlet, written), headers_of(plan.source.region)
+    encode = encoder(outlet, written)
+    headers = headers_of(plan.source.region, has_origin=outlet.has_origin)
     outcomes: list[Outcome] = []
     for number, record in enumerate(records):
         if failed[number]:

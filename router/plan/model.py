@@ -10,7 +10,7 @@ from headrace.expressions.compiled.compiler import NotCompiled
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.config.stream.sinks import TableSink
+    from headrace.config.stream.sinks import Origin, TableSink
     from headrace.expressions.projection import Projected
     from headrace.kafka.bulk import ProducerSettings
     from headrace.records.hygiene.rules import HygieneRules
@@ -60,6 +60,7 @@ class ToTopic:
     format: Literal["json", "avro", "raw"]
     key_column: str | None
     compression: str
+    origin: Origin = "header"
     registered: Registered | None = None
     producer: ProducerSettings | None = None
     avro: tuple[Record, int] | None = None
@@ -109,6 +110,11 @@ class Outlet:
     columns: tuple[Projected, ...]
     target: Target
     by_spark: str | None = None
+
+    @property
+    def has_origin(self) -> bool:
+        """Whether its records say where they came from; the id of a document may be made of it."""
+        return not isinstance(self.target, ToTopic) or self.target.origin == "header"
 
     @property
     def sent_to(self) -> str:

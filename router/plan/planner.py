@@ -125,7 +125,13 @@ class Planner:
                     known = self._stream.stream.sink_schemas.get(output.name)
                     registered = Registered(address, sink.subject, known)
                 return ToTopic(
-                    sink.cluster, sink.topic, sink.format, sink.key, sink.compression, registered
+                    cluster=sink.cluster,
+                    topic=sink.topic,
+                    format=sink.format,
+                    key_column=sink.key,
+                    compression=sink.compression,
+                    origin=sink.origin,
+                    registered=registered,
                 )
             case StreamSink() as sink:
                 return self._other_stream(sink)
@@ -149,7 +155,15 @@ class Planner:
             subject = source.registry_subject or f"{source.topic}-value"
             address = source.writers_registry.address(self._cache_dir, subject)
             registered = Registered(address, subject, other.schema)
-        return ToTopic(source.cluster, source.topic, source.format, sink.key, "lz4", registered)
+        return ToTopic(
+            cluster=source.cluster,
+            topic=source.topic,
+            format=source.format,
+            key_column=sink.key,
+            compression="lz4",
+            origin=sink.origin,
+            registered=registered,
+        )
 
     def _quarantine(self, named: QuarantineTopic | None) -> ToTopic | None:
         # What only just fitted into the source may have been compressed as well as can be.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from headrace.contract import ORIGIN, REGION_HEADER
 from headrace.expressions.compiled.compiler import (
     Compiled,
     NotCompiled,
@@ -24,13 +23,14 @@ from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import row_class
 from headrace.schema.model import Field, Primitive, Record
 from router.plan.model import ToTable, ToTopic, left_to_spark
+from router.tasks.passed_on import times_passed_on, with_texts
+from router.tasks.sent_lines import names_of_sent_lines, sent_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from headrace.kafka.message import Message
     from headrace.records.decoding import Decoding
-    from headrace.records.rows import HeadersToSend
     from router.plan.model import Outlet, RoutePlan
 
 Route: TypeAlias = "Callable[..., tuple[int, ...]]"
@@ -96,13 +96,14 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
     """Return the function that routes records of one partition.
 
     Its arguments are (messages, number, now_ms, sends, bad, failed). `sends` has for each output
-    a pair that takes (topic, value, key, headers): one that may raise BufferError, and one that
-    waits. `bad` gets (message, Broken), `failed` gets (which output, message, exception). It
-    returns how many records each output was given.
+    a pair: a client's `produce`, which may raise BufferError, and what takes (topic, value, key,
+    headers) and waits. `bad` gets (message, Broken), `failed` gets (which output, message,
+    exception). It returns how many records each output was given.
     """
-    decoder = decoder_of(plan)
-    encodings = _Encodings()
-    each = [_steps(index, one, encodings) for index, one in enumerate(outlets)]
+    texts, region = times_passed_on(plan, outlets), plan.source.region
+    decoder = decoder_of(plan, texts)
+    encodings = _Encodings(plan.source.schema, texts)
+    each = [_steps(index, one, encodings, region) for index, one in enumerate(outlets)]
     numbers = range(len(outlets))
     used = frozenset[str]().union(*(e.metadata for one in outlets for e in one.expressions))
     body = [
@@ -118,10 +119,10 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
     ]
     names: dict[str, object] = {
         "TOPIC": plan.source.topic,
-        "REGION": plan.source.region,
+        "REGION": region,
         "region_of": region_of,
         "ingestion_us": ingestion_us,
-        "headers_of": headers_of(plan.source.region),
+        **names_of_sent_lines(region),
         **decoder.names,
         **encodings.names,
     }
@@ -133,11 +134,19 @@ def compile_route(plan: RoutePlan, outlets: Sequence[CompiledOutlet]) -> Route:
     return function("route", arguments, body, names)
 
 
-def decoder_of(plan: RoutePlan) -> Decoding:
-    """Return how the records of a stream are decoded and checked, whoever evaluates its outputs."""
+def decoder_of(plan: RoutePlan, texts: Collection[str] = ()) -> Decoding:
+    """Return how the records of a stream are decoded and checked, whoever evaluates its outputs.
+
+    `texts` are times that rows hold as the text of them.
+    """
     source = plan.source
     return decoding(
-        source.format, source.schema, plan.hygiene, source.registry, needs_time=plan.needs_time
+        source.format,
+        source.schema,
+        plan.hygiene,
+        source.registry,
+        needs_time=plan.needs_time,
+        texts=texts,
     )
 
 
@@ -147,28 +156,11 @@ def ingestion_us(message: Message) -> int:
     return max(-LARGEST_LONG - 1, min(at_us, LARGEST_LONG))
 
 
-def headers_of(region: str | None) -> Callable[[Message, str], HeadersToSend]:
-    """Return what gives a record's headers as they go on: its own, the region's, its origin."""
-
-    def headers(message: Message, origin: str) -> HeadersToSend:
-        origin_header = (ORIGIN, f"{origin}{message.offset()}/{message.timestamp()[1]}")
-        own = message.headers()
-        if own is None and region is None:
-            return [origin_header]
-        more: list[tuple[str, str | bytes | None]] = list(own or ())
-        # Behind the hop the cluster's own region would be another.
-        if region is not None and all(name != REGION_HEADER for name, _ in more):
-            more.append((REGION_HEADER, region))
-        more.append(origin_header)
-        return more
-
-    return headers
-
-
 class _Encodings:
     """The values to be sent: outputs with the same columns share one."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Record, texts: Collection[str]) -> None:
+        self._source_schema, self._texts = source, texts
         self._known: dict[object, int] = {}
         self.names: dict[str, object] = {}
         self._sources: dict[int, str] = {}
@@ -205,15 +197,17 @@ class _Encodings:
             }
             placed = (named.get(field.name, "None") for field in schema.fields)
             return f"{prefix}write({prefix}row({', '.join(placed)}))"
-        source, names = JsonWriter(one.schema).source(values, prefix)
+        written, values = with_texts(one, self._source_schema, self._texts)
+        source, names = JsonWriter(written).source(values, prefix)
         self.names |= names
         return source
 
 
-def _steps(index: int, one: CompiledOutlet, encodings: _Encodings) -> list[str]:
+def _steps(index: int, one: CompiledOutlet, encodings: _Encodings, region: str | None) -> list[str]:
     number, encode = encodings.of(one)
     key = "None" if one.key is None else one.key.source
-    send = f"topic{index}, e{number}, key, headers"
+    record, has_origin = f"topic{index}, e{number}, key", one.outlet.has_origin
+    sent = sent_lines(index, record, has_origin=has_origin, region=region)
     return [
         "try:",
         f"    passes = {one.passes.source}",
@@ -224,9 +218,7 @@ def _steps(index: int, one: CompiledOutlet, encodings: _Encodings) -> list[str]:
         f"    failed.append(({index}, m, problem))",
         "else:",
         "    if passes:",
-        "        if headers is None: headers = headers_of(m, origin)",
-        f"        try: send{index}({send.replace('headers', 'headers=headers')})",
-        f"        except BufferError: wait{index}({send})",
+        *(f"        {line}" for line in sent),
         f"        w{index} += 1",
     ]
 

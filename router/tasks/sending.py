@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.errors import Terminal, Transient
@@ -12,6 +13,7 @@ from headrace.kafka.ranges import Readers
 from router.ledger.entries import Counts
 from router.plan.model import ToSearch, ToTopic
 from router.tasks.search import SearchProducer
+from router.tasks.sent_lines import without_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,16 +24,25 @@ if TYPE_CHECKING:
     from headrace.records.hygiene.rules import Broken, OnBadRecord
     from headrace.records.rows import HeadersToSend
     from router.plan.model import Outlet, RoutePlan
+    from router.tasks.sent_lines import Send
 
     # Topic, value and key.
     Sent: TypeAlias = tuple[str, bytes | None, bytes | None]
-    Find: TypeAlias = Callable[
-        [Sequence[RefusedRecord]], Iterable[tuple[RefusedRecord, HeadersToSend]]
-    ]
+    Refused: TypeAlias = Sequence[RefusedRecord]
+    Find: TypeAlias = Callable[[Refused], Iterable[tuple[RefusedRecord, "SentRecord"]]]
 
 # Spark's Python workers live on between tasks, and so do connections.
 readers: Final = Readers()
 _producers: Final = Producers()
+
+
+@dataclass(frozen=True, slots=True)
+class SentRecord:
+    """What a client does not tell of a record that was sent: what it was made from, its headers."""
+
+    partition: int
+    offset: int
+    headers: HeadersToSend
 
 
 class Sending:
@@ -45,6 +56,13 @@ class Sending:
         self._quarantine: Quarantine | None = None
         if plan.quarantine is not None:
             self._quarantine = Quarantine(_kept(plan.quarantine), plan.quarantine.topic)
+
+    def sends(self, name: str) -> tuple[Callable[..., None], Send]:
+        """Return what a route sends the records of an output with."""
+        producer = self.producers[name]
+        if isinstance(producer, BulkProducer):
+            return producer.produce, producer.produce_patiently
+        return without_queue(producer.produce_patiently)
 
     def poll(self) -> None:
         """Hear of what has arrived so far, and raise what has not."""
@@ -91,7 +109,7 @@ class Sending:
     def flush(self, reader: RangeReader, find: Find) -> None:
         """Wait for all acknowledgements; what a target refuses for good is quarantined.
 
-        `find` gives the headers that refused records were sent with, where they do not say.
+        `find` gives what refused records were made from and sent with, where they do not say.
         """
         while refused := self._flushed():
             unknown = [one for one in refused if not one.headers]
@@ -100,7 +118,11 @@ class Sending:
                 raise Transient(
                     f"Kafka rejected a record that could not be found again: {unknown[0].reason}"
                 )
-            known = [(one, one.headers) for one in refused if one.headers]
+            known = [
+                (one, SentRecord(*origin_of(one.headers), one.headers))
+                for one in refused
+                if one.headers
+            ]
             self._refused([*found, *known], reader)
         if self._quarantine is not None:
             for one in self._quarantine.producer.flush():
@@ -115,16 +137,16 @@ class Sending:
         return refused
 
     def _refused(
-        self, refused: Sequence[tuple[RefusedRecord, HeadersToSend]], reader: RangeReader
+        self, refused: Sequence[tuple[RefusedRecord, SentRecord]], reader: RangeReader
     ) -> None:
         """Send again what is innocent; read the rest once more, all of it at once."""
         rejected: dict[tuple[int, int], list[RefusedRecord]] = {}
-        for one, headers in refused:
+        for one, sent in refused:
             if one.is_innocent:
                 producer = self.producers[self._sent_to(one)]
-                producer.produce_patiently(one.topic, one.value, one.key, headers)
+                producer.produce_patiently(one.topic, one.value, one.key, sent.headers)
             else:
-                rejected.setdefault(origin_of(headers), []).append(one)
+                rejected.setdefault((sent.partition, sent.offset), []).append(one)
         for message in reader.some(self.plan.source.topic, rejected):
             for one in rejected[message.partition(), message.offset()]:
                 self._set_aside(message, one)

@@ -21,8 +21,9 @@ from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import attribute, row_class
 from router.ledger.entries import Counts
 from router.plan.model import ToTopic
-from router.tasks.compile import decoder_of, headers_of, ingestion_us
-from router.tasks.sending import Sending, readers, reason_of, sent_as
+from router.tasks.compile import decoder_of, ingestion_us
+from router.tasks.sending import Sending, SentRecord, readers, reason_of, sent_as
+from router.tasks.sent_lines import headers_of
 from router.tasks.task import Done, ranges_of
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def decoded_batch(
 ) -> pa.RecordBatch:
     """Return records of one partition as Spark takes them: the good ones, then the bad."""
     columns = decoded_columns(plan.source.schema)
-    headers, origin = headers_of(plan.source.region), f"{plan.source.topic}/{number}/"
+    # Outputs that Spark evaluates have a query each.
+    has_origin = all(outlet.has_origin for outlet in plan.outlets)
+    headers = headers_of(plan.source.region, has_origin=has_origin)
+    origin = f"{plan.source.topic}/{number}/"
     schema = plan.source.schema
     nulls = row_class(schema)(*(None for _ in schema.fields))
     rows = [row for _, row in good] + [nulls for _ in bad]
@@ -165,9 +169,9 @@ def keep_failed(task: tuple[RoutePlan, Sequence[tuple[int, int]]]) -> HeadraceEr
 
 def _send_batch(
     sending: Sending, outlet: Outlet, written: Record, batch: pa.RecordBatch, reader: RangeReader
-) -> dict[Sent, HeadersToSend]:
+) -> dict[Sent, list[SentRecord]]:
     """Send what passed of a batch, and account for the rest of it; return what was sent."""
-    sent: dict[Sent, HeadersToSend] = {}
+    sent: dict[Sent, list[SentRecord]] = {}
     positions = batch.column(POSITION).to_pylist()
     headers = batch.column(HEADERS).to_pylist()
     bad = batch.column(BAD).to_pylist()
@@ -193,7 +197,8 @@ def _send_batch(
                 counts = _failed(sending, outlet, position, reader, problem)
             else:
                 producer.produce_patiently(outlet.sent_to, value, keys[index], own)
-                sent[sent_as(outlet.sent_to, value, keys[index])] = own
+                known = sent.setdefault(sent_as(outlet.sent_to, value, keys[index]), [])
+                known.append(SentRecord(number, position["offset"], own))
                 counts = Counts(written=1)
         sending.count(outlet.name, number, counts + Counts(read=1))
     sending.poll()
@@ -201,10 +206,13 @@ def _send_batch(
 
 
 def _found(
-    refused: Sequence[RefusedRecord], sent: Mapping[Sent, HeadersToSend]
-) -> Iterable[tuple[RefusedRecord, HeadersToSend]]:
+    refused: Sequence[RefusedRecord], sent: Mapping[Sent, list[SentRecord]]
+) -> Iterable[tuple[RefusedRecord, SentRecord]]:
     for one in refused:
-        yield one, sent[one.topic, one.value, one.key]
+        # What is the same to the last byte is found in turns.
+        same = sent[one.topic, one.value, one.key]
+        same.append(same.pop(0))
+        yield one, same[-1]
 
 
 def _rejected_counts(

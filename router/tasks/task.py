@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from headrace.errors import HeadraceError, Terminal
 from headrace.expressions.compiled.compiler import NotCompiled
@@ -17,7 +17,15 @@ from headrace.kafka.quarantine import EVALUATING
 from router.ledger.entries import Counts
 from router.plan.model import QUARANTINE
 from router.tasks.compile import compile_outlet, compile_route
-from router.tasks.sending import Sending, by_what_was_sent, readers, reason_of, sent_as
+from router.tasks.sending import (
+    Sending,
+    SentRecord,
+    by_what_was_sent,
+    readers,
+    reason_of,
+    sent_as,
+)
+from router.tasks.sent_lines import without_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +37,7 @@ if TYPE_CHECKING:
     from headrace.records.rows import HeadersToSend
     from router.plan.model import RoutePlan
     from router.tasks.compile import Route
-
-    Sendable: TypeAlias = bytes | str | None
+    from router.tasks.sent_lines import Sendable
 
 _routes: Final[dict[tuple[str, tuple[str, ...]], Route]] = {}
 
@@ -121,8 +128,7 @@ class _Run(Sending):
 
     def _route(self, names: frozenset[str], number: int, messages: Sequence[Message]) -> None:
         outlets = [name for name in self.outlets if name in names]
-        producers = [self.producers[name] for name in outlets]
-        sends = [(producer.produce, producer.produce_patiently) for producer in producers]
+        sends = [self.sends(name) for name in outlets]
         bad: list[tuple[Message, Broken]] = []
         failed: list[tuple[int, Message, Exception]] = []
         now_ms = time.time_ns() // 1_000_000
@@ -141,21 +147,26 @@ class _Run(Sending):
 
     def _find(
         self, refused: Sequence[RefusedRecord], reader: RangeReader
-    ) -> Iterator[tuple[RefusedRecord, HeadersToSend]]:
+    ) -> Iterator[tuple[RefusedRecord, SentRecord]]:
         """Route the task's ranges once more, sending nothing, until it is known which they were."""
         wanted = by_what_was_sent(refused)
-        found: list[tuple[RefusedRecord, HeadersToSend]] = []
+        found: list[tuple[RefusedRecord, SentRecord]] = []
+        partition = offset = 0
 
         def look(topic: str, value: Sendable, key: Sendable, headers: HeadersToSend) -> None:
             same = wanted.get(sent_as(topic, value, key))
             if same:
-                found.append((same.pop(), headers))
+                found.append((same.pop(), SentRecord(partition, offset, headers)))
 
         names = tuple(self.outlets)
         route = _route_of(self.plan, names)
         now_ms = time.time_ns() // 1_000_000
-        for number, messages in reader.chunks(self.plan.source.topic, ranges_of(self._task)):
-            route(messages, number, now_ms, [(look, look)] * len(names), [], [])
+        sends = [without_queue(look)] * len(names)
+        for partition, messages in reader.chunks(self.plan.source.topic, ranges_of(self._task)):
+            # One by one: what is sent does not say what it was made from.
+            for message in messages:
+                offset = message.offset()
+                route([message], partition, now_ms, sends, [], [])
             if len(found) == len(refused):
                 break
         yield from found

@@ -11,8 +11,8 @@ from headrace.records.framing import framed, in_headers
 from headrace.records.rows import BadRecord
 from router.plan.model import ToSearch
 from router.quarantine.records import parse_quarantined
-from router.tasks.compile import headers_of
 from router.tasks.search_documents import document_id
+from router.tasks.sent_lines import headers_of
 from tests.fuzz.hygiene import columns, landed
 from tests.fuzz.target import Target, check_reason
 

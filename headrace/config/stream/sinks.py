@@ -14,9 +14,16 @@ from headrace.config.common.scalars import SecretText, Text, refusal
 from headrace.config.lake_table.file import Target
 
 Compression = Literal["lz4", "zstd", "snappy", "gzip", "none"]
+Origin = Literal["header", "none"]
 
 ORIGIN_ID: Final = "topic-partition-offset"
 _INDEX = re.compile(r"(?![-_+]|\.{1,2}$)[^A-Z\\/*?\"<>| ,#:\s]{1,255}")
+
+
+ORIGIN_DOC: Final = (
+    "Whether records get the header `headrace.origin`. `none` is faster, but no record then says "
+    "which record it was made from."
+)
 
 
 def _index(value: str) -> str:
@@ -46,6 +53,7 @@ class TopicSink(KafkaSink):
     compression: Compression = Field(
         default="lz4", description="How the producer compresses its batches."
     )
+    origin: Origin = Field(default="header", description=ORIGIN_DOC)
 
     @property
     def subject(self) -> str:
@@ -104,6 +112,7 @@ class StreamSink(Model):
     key: Text | None = Field(
         default=None, description="The column whose value becomes the record's key."
     )
+    origin: Origin = Field(default="header", description=ORIGIN_DOC)
 
 
 OutputSink = Annotated[TopicSink | TableSink | SearchSink | StreamSink, Field(discriminator="type")]

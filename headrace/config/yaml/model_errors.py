@@ -137,9 +137,15 @@ def real_path(data: object, loc: tuple[str | int, ...], *, missing: bool) -> Key
         is_step = (isinstance(here, dict) and part in here) or (
             isinstance(here, list) and isinstance(part, int) and part < len(here)
         )
-        if is_step:
+        if is_step and not _is_tag(here, part, loc[number + 1 :]):
             here = here[part]
             path.append(part)
         elif missing and number == len(loc) - 1:
             path.append(part)
     return tuple(path)
+
+
+def _is_tag(here: Any, part: str | int, rest: tuple[str | int, ...]) -> bool:  # noqa: ANN401 - a file's data
+    """Whether a part is a union's tag that has the name of a key: `type: stream` beside `stream`."""
+    is_leaf = isinstance(here, dict) and not isinstance(here[part], dict | list)
+    return is_leaf and bool(rest) and rest[0] in here

@@ -46,6 +46,11 @@ class Compiled:
     constants: Mapping[str, object]
     metadata: frozenset[str]
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """Every attribute that it asks for, of the record or of anything else."""
+        return frozenset(_names(compile(self.source, "<expression>", "eval")))
+
 
 @dataclass(frozen=True, slots=True)
 class NotCompiled:

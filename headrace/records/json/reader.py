@@ -31,13 +31,18 @@ _CHECKED = (
 
 
 class JsonReader:
-    """Reads the JSON objects of a schema."""
+    """Reads the JSON objects of a schema; `texts` are instants that stay as text."""
 
     def __init__(
-        self, schema: Record, coerced: Collection[str] = (), *, refuses_unknown: bool = False
+        self,
+        schema: Record,
+        coerced: Collection[str] = (),
+        *,
+        refuses_unknown: bool = False,
+        texts: Collection[str] = (),
     ) -> None:
         wire = wire_class(schema, coerced, refuses_unknown=refuses_unknown)
-        lines, names = fixes(schema)
+        lines, names = fixes(schema, texts)
         # As lines, too: where millions are read, the call alone would take as long as a field.
         self.lines = (*_CHECKED, "row = decode(value)", *lines)
         self.names = {

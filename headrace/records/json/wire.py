@@ -17,7 +17,14 @@ from headrace.records.codegen import function
 from headrace.records.json.conversions import NOT_FINITE, form_of
 from headrace.records.parts import each_item
 from headrace.records.rows import BadRecord, FieldValue, Row, attribute, default_of
-from headrace.records.times import date_of, instant_of, plain_instant, time_of_day_of, wall_clock_of
+from headrace.records.time_lines import leaving_lines, reading_lines
+from headrace.records.times import (
+    date_of,
+    instant_of,
+    instant_text,
+    time_of_day_of,
+    wall_clock_of,
+)
 from headrace.schema.defaults import LIMITS
 from headrace.schema.model import Array, Enumeration, Fixed, Many, Map, Primitive, Record
 
@@ -133,10 +140,13 @@ def old_names(record: Record) -> dict[int, dict[str, str]]:
     return found
 
 
-def fixes(record: Record) -> tuple[list[str], dict[str, object]]:
-    """Return the lines that make the schema's values of a decoded `row`, and what they use."""
+def fixes(record: Record, texts: Collection[str] = ()) -> tuple[list[str], dict[str, object]]:
+    """Return the lines that make the schema's values of a decoded `row`, and what they use.
+
+    Of the fields that `texts` names, which are instants without a default, they leave the text.
+    """
     lines: list[str] = []
-    names: dict[str, object] = {"plain": plain_instant, "UNSET": UNSET}
+    names: dict[str, object] = {"UNSET": UNSET}
     olds = old_names(record)
     for number, own in olds.items():
         name, field = attribute(number), record.fields[number]
@@ -147,21 +157,25 @@ def fixes(record: Record) -> tuple[list[str], dict[str, object]]:
             lines.append(f"if row.{name} is UNSET: absent{number}()")
     for number, field in enumerate(record.fields):
         name = attribute(number)
-        cases: list[str] = []
         convert = _converter(field.type)
-        if field.type in _INSTANTS:
+        fix = f"fix{number}(row, found)"
+        cases: list[str] = []
+        if field.type in _INSTANTS and convert is not None:
             # Read right here: the calls to it would take as long again.
-            plainly = "found.__class__ is str and (instant := plain(found)) is not None"
-            cases.append(f"if {plainly}: row.{name} = instant")
+            read = reading_lines(name)
+            if field.name in texts:
+                read, convert = leaving_lines(fix), _then(convert, instant_text)
+            names |= read.names
+            cases += read.lines
         if may_be_unset(field, olds.get(number)) and may_be_absent(field):
             names[f"default{number}"] = default_of(field)
             missing = "found is UNSET" if field.nullable else "found is UNSET or found is None"
-            cases.append(f"if {missing}: row.{name} = default{number}()")
+            cases.append(f"{'elif' if cases else 'if'} {missing}: row.{name} = default{number}()")
         if convert is not None:
             names[f"fix{number}"] = _in_field(name, field, convert)
-            cases.append(f"if found is not None: fix{number}(row, found)")
+            cases.append(f"{'elif' if cases else 'if'} found is not None: {fix}")
         if cases:
-            lines += [f"found = row.{name}", cases[0], *(f"el{case}" for case in cases[1:])]
+            lines += [f"found = row.{name}", *cases]
     return lines, names
 
 
@@ -180,6 +194,10 @@ def _converter(kind: Type) -> Change | None:
             return _PRIMITIVE.get(kind)
         case _:
             return None
+
+
+def _then(first: Change, second: Change) -> Change:
+    return lambda value: second(first(value))
 
 
 def _in_field(

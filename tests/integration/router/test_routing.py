@@ -105,6 +105,27 @@ def test_what_goes_with_a_record(spark: SparkSession, pipelines: Pipelines, topi
     assert [value for name, value in second.headers if name == "region"] == [b"eu"]
 
 
+def test_an_output_may_do_without_the_origin(
+    spark: SparkSession, pipelines: Pipelines, topic: str
+) -> None:
+    own = (("trace", b"\xff\x00"), ("null", None))
+    records = [KafkaRecord(event(1), headers=own), KafkaRecord(event(2))]
+    pipelines.send(topic, records)
+    outputs: list[dict[str, object]] = [
+        {"name": "compiled", "sink": {"origin": "none"}},
+        {"name": "spark", "project": ["id", "soundex(kind) AS s"], "sink": {"origin": "none"}},
+        {"name": "header"},
+    ]
+    pipelines.route(spark, pipelines.stream(topic, outputs, isolation="stream"))
+    region = ("region", b"us-east-1")
+    for name in ("compiled", "spark", "header"):
+        seen = sorted(pipelines.seen(f"{topic}.{name}"), key=lambda one: one.value or b"")
+        names = [[header for header, _ in one.headers] for one in seen]
+        last = [contract.ORIGIN] if name == "header" else []
+        assert names == [["trace", "null", "region", *last], ["region", *last]]
+        assert seen[0].headers[:3] == (*own, region)
+
+
 def test_the_quarantine_keeps_a_record_byte_for_byte(
     spark: SparkSession, pipelines: Pipelines, topic: str
 ) -> None:
@@ -215,21 +236,33 @@ def test_outputs_keep_places_of_their_own(
         pipelines.route(spark, stream, ["three"])
 
 
+@pytest.mark.parametrize("origin", ["header", "none"])
+@pytest.mark.parametrize(
+    "doubled",
+    ["concat(kind, kind) AS kinds", "concat(kind, kind, left(soundex(kind), 0)) AS kinds"],
+)
 def test_a_record_that_a_topic_refuses_is_quarantined_by_its_output(
-    spark: SparkSession, pipelines: Pipelines, topic: str
+    spark: SparkSession, pipelines: Pipelines, topic: str, origin: str, doubled: str
 ) -> None:
     """Twice the text of a large record is more than its topic takes."""
     large = base64.b64encode(random.Random(1).randbytes(60_000)).decode()
     kafka = KafkaCluster(pipelines.workspace.cluster("consumer"))
     kafka.ensure_topic(f"{topic}.refusing", settings={"max.message.bytes": "100000"})
     pipelines.send(topic, [event(1, kind=large), event(2)])
-    refusing = {"name": "refusing", "project": ["id", "concat(kind, kind) AS kinds"]}
+    refusing = {
+        "name": "refusing",
+        "project": ["id", doubled],
+        "sink": {"origin": origin},
+    }
     stream = pipelines.stream(topic, [refusing, {"name": "small", "project": ["id"]}])
     counts = pipelines.route(spark, stream)
     assert counts["refusing"] == Counts(2, written=1, quarantined=1)
     assert counts["small"] == Counts(2, written=2)
     (kept,) = pipelines.seen(f"{topic}.quarantine", "fronting")
     assert kept.value == event(1, kind=large)
+    (source,) = [one for one in pipelines.seen(topic, "fronting") if one.value == kept.value]
+    assert kept.header(contract.QUARANTINE_PARTITION) == str(source.partition).encode()
+    assert kept.header(contract.QUARANTINE_OFFSET) == str(source.offset).encode()
     assert kept.header(contract.QUARANTINE_STAGE) == b"TASK_PUT"
     assert kept.header(contract.QUARANTINE_CONNECTOR) == f"{topic}.refusing".encode()
 

@@ -162,6 +162,7 @@ def test_every_setting_says_where_it_comes_from() -> None:
         "outputs.all.sink.topic": ("out-here", "events.yaml:13"),
         "outputs.all.sink.format": ("json", "events.yaml:13"),
         "outputs.all.sink.compression": ("lz4", "default"),
+        "outputs.all.sink.origin": ("header", "default"),
         "outputs.found.name": ("found", "events.yaml:14"),
         "outputs.found.starting_offsets": ("latest", "events.yaml:15"),
         "outputs.found.sink.type": ("search", "events.yaml:16"),

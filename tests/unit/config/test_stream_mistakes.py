@@ -107,7 +107,7 @@ outputs:
     sink: {type: search, url: "elastic:9200", index: Playback, id: idd, batch_rows: 100000}
   - name: d
     project: [id, at]
-    sink: {type: stream, stream: playback.yaml, key: keyy}
+    sink: {type: stream, stream: playback.yaml, key: keyy, origin: non}
   - name: e
     sink: {type: stream, stream: ../tables/starts.yaml}
   - name: f
@@ -170,6 +170,7 @@ BAD_PROBLEMS = """\
 40:85: expected a number up to 10000, got 100000
 43:34: the stream "playback.yaml" needs columns that this output does not have: event_id, event_type, user_id, title_id, event_ts — add "event_id" to project
 43:54: the key "keyy" is not among the output's columns — known: id, at
+43:68: expected header or none, got "non" — did you mean "none"?
 45:34: "../tables/starts.yaml" is not a stream — name a file that begins with kind: stream
 47:34: there is no file "playbck.yaml" — looked for streams/playbck.yaml and playbck.yaml
 49:34: this output ends up in its own stream: bad → bad — break the circle
@@ -236,7 +237,7 @@ def test_every_mistake_is_told_at_its_place(files: Files) -> None:
         "{type: kafka, cluster: consumer, topic: out, format: avro, registry: {url: 'http://r'}}",
         (
             "{type: kafka, cluster: consumer, topic: out, format: avro, schema: schemas/events.avsc, "
-            "registry: {url: 'https://r:8081', subject: s}, compression: zstd}"
+            "registry: {url: 'https://r:8081', subject: s}, compression: zstd, origin: none}"
         ),
         (
             "{type: iceberg, catalog: lake, database: d, table: t, partition_by: ['day(at)', "

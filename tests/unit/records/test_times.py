@@ -11,11 +11,14 @@ from headrace.records.times import (
     MOST_REMEMBERED,
     _known_seconds,
     _known_texts,
+    _offset_us,
+    _read,
     date_of,
     date_text,
     in_our_years,
     instant_of,
     instant_text,
+    plain_instant,
     time_of_day_of,
     wall_clock_of,
     wall_clock_text,
@@ -104,6 +107,24 @@ def test_a_fraction_of_any_length_is_cut_off_at_the_microsecond(
         for _ in range(2):
             assert instant_of(text + zone) == micros + hours * 60_000_000
     assert wall_clock_of(text + zone) == micros
+
+
+@given(st.text("0123456789.Z+:T -\u0661", max_size=12))
+def test_whatever_stands_behind_a_known_second(end: str) -> None:
+    assert instant_of("2026-01-05T03:04:05.5Z") == instant_of("2026-01-05T03:04:05.500Z")
+    text = f"2026-01-05T03:04:05{end}"
+    # Behind a second that nobody knows, our own rules read the same.
+    micros, unknown = plain_instant(text), oracle(text)
+    assert micros is None or micros == unknown
+
+
+def oracle(text: str) -> int | None:
+    """What our own rules read, which neither look anything up nor ask the library."""
+    try:
+        clock, zone = _read(text)
+        return clock - _offset_us(zone, text)
+    except BadRecord:
+        return None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,16 @@ from typing import Final
 
 from headrace.expressions.compiled.runtime.errors import Undefined, overflow
 from headrace.expressions.compiled.runtime.numbers import SPACES
-from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_DAY, LAST_DAY, MICROSECOND
+from headrace.records.times import in_our_years, instant_text
+from headrace.times import (
+    DAY_US,
+    EPOCH,
+    EPOCH_ORDINAL,
+    FIRST_DAY,
+    LAST_DAY,
+    MICROSECOND,
+    SECOND_US,
+)
 
 _ERA_DAYS: Final = 146_097
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -112,8 +121,17 @@ def date_text(days: int) -> str:
 
 def timestamp_text(micros: int) -> str:
     """Return a timestamp in UTC as Spark writes it: no fraction, or one without zeros at its end."""
+    if not in_our_years(micros):
+        return timestamp_text_of_any_year(micros)
+    text = instant_text(micros)
+    digits = text[19:26].rstrip("0") if micros % SECOND_US else ""
+    return f"{text[:10]} {text[11:19]}{digits}"
+
+
+def timestamp_text_of_any_year(micros: int) -> str:
+    """Return the same, computed: what is known of a second is looked up above."""
     days, within = divmod(micros, DAY_US)
-    seconds, fraction = divmod(within, 1_000_000)
+    seconds, fraction = divmod(within, SECOND_US)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
     digits = f".{fraction:06}".rstrip("0") if fraction else ""
