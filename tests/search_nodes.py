@@ -53,6 +53,16 @@ opensearch.version={version}
 java.version=17
 classname=org.opensearch.ingest.common.IngestCommonPlugin
 """
+# The index of API keys names parts of a module that the small distribution does not have.
+ANALYSIS: Final = Path(__file__).with_name("SecurityAnalysis.java")
+PLUGIN: Final = """\
+name=security-analysis
+description=what the index of API keys names
+version=1
+elasticsearch.version={version}
+java.version=21
+classname=headrace.tests.SecurityAnalysis
+"""
 SECURE: Final = """
 xpack.security.enabled: true
 xpack.security.http.ssl.enabled: true
@@ -151,16 +161,17 @@ class SearchNode:
         lines = (f"{name}: {json.dumps(value)}" for name, value in settings.items())
         (folder / "conf" / f"{product}.yml").write_text("\n".join(lines))
         (folder / "conf" / "log4j2.properties").write_text(LOGGING)
-        as_user = _hand_over(folder)
-        command = (
-            self._elasticsearch(home) if product == "elasticsearch" else self._opensearch(home)
-        )
         environment = {
             "HOME": str(folder),
             "ES_JAVA_HOME": str(Path(self.java).parents[1]),
             "ES_PATH_CONF": str(folder / "conf"),
             "ES_TMPDIR": str(folder / "tmp"),
         }
+        if product == "elasticsearch":
+            command = self._elasticsearch(home, environment)
+        else:
+            command = self._opensearch(home)
+        as_user = _hand_over(folder)
         # In its own folder: a node writes its agents' and JVM's files where it stands.
         command = ["env", "-C", str(home), *as_user, *command]
         self._child, _ = start_tethered(command, folder / "node.log", environment)
@@ -187,6 +198,7 @@ class SearchNode:
 
     def _elasticsearch(self, home: Path, environment: Mapping[str, str]) -> list[str]:
         conf = self._folder / "conf"
+        self._add_analysis(home)
         shutil.copy(home / "config" / "jvm.options", conf)
         options = conf / "jvm.options.d"
         options.mkdir()
@@ -207,6 +219,24 @@ class SearchNode:
                 capture_output=True,
             )
         return [str(home / "bin" / "elasticsearch")]
+
+    def _add_analysis(self, home: Path) -> None:
+        classes = self._folder / "classes"
+        javac = [
+            str(Path(self.java).with_name("javac")),
+            "-cp",
+            f"{home}/lib/*",
+            "-d",
+            str(classes),
+        ]
+        subprocess.run([*javac, str(ANALYSIS)], check=True, capture_output=True)
+        plugin = home / "plugins" / "security-analysis"
+        plugin.mkdir(parents=True)
+        with zipfile.ZipFile(plugin / "security-analysis.jar", "w") as jar:
+            for path in classes.rglob("*.class"):
+                jar.write(path, path.relative_to(classes))
+        text = PLUGIN.format(version=home.name.removeprefix("elasticsearch-"))
+        (plugin / "plugin-descriptor.properties").write_text(text)
 
     def _unpack(self) -> Path:
         """Return the unpacked node; the modules that come as jars are put in."""
@@ -242,11 +272,11 @@ class SearchNode:
 
 
 def newer_java(version: int) -> str | None:
-    """Return a Java of at least that version, where the machine has one."""
+    """Return a Java of at least that version, with its compiler, where the machine has one."""
     homes = [os.environ.get("JAVA_HOME", ""), *map(str, Path("/usr/lib/jvm").glob("*"))]
     for home in filter(None, homes):
         found = Path(home) / "bin" / "java"
-        if not found.is_file():
+        if not (found.is_file() and found.with_name("javac").is_file()):
             continue
         asked = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
         if (major_version(asked.stderr) or 0) >= version:

@@ -28,7 +28,7 @@ def java() -> str:
     """A Java that the newer nodes run on."""
     found = newer_java(21)
     if found is None:
-        pytest.skip("OpenSearch 3 and Elasticsearch 9 need Java 21, and this machine has none")
+        pytest.skip("OpenSearch 3 and Elasticsearch 9 need a JDK 21, and this machine has none")
     return found
 
 
