@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import urllib.error
@@ -19,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import psutil
+
 from headrace.embedded.broker import HOST, free_port
 from headrace.embedded.process import start_tethered, wait_until
 from headrace.jars.cache import ensure_all
@@ -26,13 +29,14 @@ from headrace.jars.java import java, major_version
 from headrace.jars.lock import parse
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Mapping
+
+    from tests.certificates import Authority
 
 LOCK: Final = Path(__file__).with_name("search_nodes.lock")
 READY_LIMIT_S: Final = 120.0
 NOBODY: Final = 65534
-NDJSON: Final = "application/x-ndjson"
+FOLDER: Final = "headrace-search-"
 LOGGING: Final = """\
 appender.c.type = Console
 appender.c.name = c
@@ -49,18 +53,35 @@ opensearch.version={version}
 java.version=17
 classname=org.opensearch.ingest.common.IngestCommonPlugin
 """
+# The index of API keys names parts of a module that the small distribution does not have.
+ANALYSIS: Final = Path(__file__).with_name("SecurityAnalysis.java")
+PLUGIN: Final = """\
+name=security-analysis
+description=what the index of API keys names
+version=1
+elasticsearch.version={version}
+java.version=21
+classname=headrace.tests.SecurityAnalysis
+"""
+SECURE: Final = """
+xpack.security.enabled: true
+xpack.security.http.ssl.enabled: true
+xpack.security.http.ssl.certificate: node.pem
+xpack.security.http.ssl.key: node.key
+"""
 
 
 @dataclass
 class SearchNode:
     """A node of one kind, started by `with`, and what a test wants of it.
 
-    A password makes a node with TLS and logins: Elasticsearch alone has them in the box.
+    With an authority and a password it has TLS and logins: Elasticsearch alone comes with them.
     """
 
     kind: str = "opensearch-2"
     settings: Mapping[str, object] = field(default_factory=dict)
     java: str = field(default_factory=java)
+    authority: Authority | None = None
     password: str | None = None
     tls: ssl.SSLContext | None = None
     _folder: Path = field(init=False)
@@ -68,7 +89,8 @@ class SearchNode:
 
     def __enter__(self) -> Self:
         # Not below pytest's folder, which nobody else may enter: as root a node does not start.
-        self._folder = Path(tempfile.mkdtemp(prefix="headrace-search-"))
+        _clear()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
         self.port = free_port()
         try:
             self._start()
@@ -139,16 +161,17 @@ class SearchNode:
         lines = (f"{name}: {json.dumps(value)}" for name, value in settings.items())
         (folder / "conf" / f"{product}.yml").write_text("\n".join(lines))
         (folder / "conf" / "log4j2.properties").write_text(LOGGING)
-        as_user = _hand_over(folder)
-        command = (
-            self._elasticsearch(home) if product == "elasticsearch" else self._opensearch(home)
-        )
         environment = {
             "HOME": str(folder),
             "ES_JAVA_HOME": str(Path(self.java).parents[1]),
             "ES_PATH_CONF": str(folder / "conf"),
             "ES_TMPDIR": str(folder / "tmp"),
         }
+        if product == "elasticsearch":
+            command = self._elasticsearch(home, environment)
+        else:
+            command = self._opensearch(home)
+        as_user = _hand_over(folder)
         # In its own folder: a node writes its agents' and JVM's files where it stands.
         command = ["env", "-C", str(home), *as_user, *command]
         self._child, _ = start_tethered(command, folder / "node.log", environment)
@@ -173,13 +196,47 @@ class SearchNode:
         ]
         return [*command, "-cp", f"{home}/lib/*", "org.opensearch.bootstrap.OpenSearch"]
 
-    def _elasticsearch(self, home: Path) -> list[str]:
-        shutil.copy(home / "config" / "jvm.options", self._folder / "conf")
-        options = self._folder / "conf" / "jvm.options.d"
+    def _elasticsearch(self, home: Path, environment: Mapping[str, str]) -> list[str]:
+        conf = self._folder / "conf"
+        self._add_analysis(home)
+        shutil.copy(home / "config" / "jvm.options", conf)
+        options = conf / "jvm.options.d"
         options.mkdir()
         (options / "heap.options").write_text("-Xms512m\n-Xmx512m\n")
-        _hand_over(self._folder / "conf")
+        if self.authority is not None and self.password is not None:
+            issued = self.authority.issue("node")
+            shutil.copy(issued.certificate, conf / "node.pem")
+            shutil.copy(issued.key, conf / "node.key")
+            with (conf / "elasticsearch.yml").open("a") as settings:
+                settings.write(SECURE)
+            self.tls = ssl.create_default_context(cafile=self.authority.certificate)
+            add = [str(home / "bin" / "elasticsearch-keystore"), "add", "-f", "-x"]
+            subprocess.run(
+                [*add, "bootstrap.password"],
+                input=self.password.encode(),
+                env={**os.environ, **environment},
+                check=True,
+                capture_output=True,
+            )
         return [str(home / "bin" / "elasticsearch")]
+
+    def _add_analysis(self, home: Path) -> None:
+        classes = self._folder / "classes"
+        javac = [
+            str(Path(self.java).with_name("javac")),
+            "-cp",
+            f"{home}/lib/*",
+            "-d",
+            str(classes),
+        ]
+        subprocess.run([*javac, str(ANALYSIS)], check=True, capture_output=True)
+        plugin = home / "plugins" / "security-analysis"
+        plugin.mkdir(parents=True)
+        with zipfile.ZipFile(plugin / "security-analysis.jar", "w") as jar:
+            for path in classes.rglob("*.class"):
+                jar.write(path, path.relative_to(classes))
+        text = PLUGIN.format(version=home.name.removeprefix("elasticsearch-"))
+        (plugin / "plugin-descriptor.properties").write_text(text)
 
     def _unpack(self) -> Path:
         """Return the unpacked node; the modules that come as jars are put in."""
@@ -215,16 +272,24 @@ class SearchNode:
 
 
 def newer_java(version: int) -> str | None:
-    """Return a Java of at least that version, where the machine has one."""
+    """Return a Java of at least that version, with its compiler, where the machine has one."""
     homes = [os.environ.get("JAVA_HOME", ""), *map(str, Path("/usr/lib/jvm").glob("*"))]
     for home in filter(None, homes):
         found = Path(home) / "bin" / "java"
-        if not found.is_file():
+        if not (found.is_file() and found.with_name("javac").is_file()):
             continue
         asked = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
         if (major_version(asked.stderr) or 0) >= version:
             return str(found)
     return None
+
+
+def _clear() -> None:
+    """Remove what runs that were killed have left."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*"):
+        owner = folder.name.removeprefix(FOLDER).split("-")[0]
+        if not psutil.pid_exists(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _hand_over(folder: Path) -> list[str]:
@@ -234,5 +299,5 @@ def _hand_over(folder: Path) -> list[str]:
     for path in (folder, *folder.rglob("*")):
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
     # To change the user undoes the tie to the parent.
-    user = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--pdeathsig=TERM"]
+    user = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--pdeathsig=KILL"]
     return ["setpriv", *user]

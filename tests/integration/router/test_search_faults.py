@@ -217,8 +217,10 @@ def test_a_pipeline_that_fails_for_every_document(search_node: SearchNode, index
 
 
 def test_a_node_that_is_busy_is_waited_for_while_it_gets_on(
-    unique: Callable[[str], str],
+    unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a slow machine, too, the node gets on within eight tries.
+    monkeypatch.setattr(search, "FIRST_WAIT_S", 0.05)
     settings = {
         "node.processors": 1,
         "thread_pool.write.size": 1,
