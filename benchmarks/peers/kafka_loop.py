@@ -1,4 +1,4 @@
-"""The loop that people write by hand: consume, parse, filter, project, produce."""
+"""The loop that people write by hand, tuned: consume, parse, filter, project, produce."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
     from benchmarks.peers.per_core import Share
 
-PRODUCER = {"linger.ms": 50, "batch.size": 1_000_000, "compression.type": "lz4", "acks": "all"}
+PRODUCER = {
+    "linger.ms": 50,
+    "batch.size": 2**20,
+    "compression.type": "lz4",
+    "acks": "all",
+    "enable.idempotence": True,
+    "queue.buffering.max.messages": 500_000,
+}
 
 
 def json_functions() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:

@@ -23,6 +23,14 @@ CHUNK = 10_000
 # A chunk that does not fill up is taken as it is after this time.
 FILL_S = 0.1
 PATIENCE_S = 30.0
+# As those set it who measure: few large fetches, and no rest of a second (librdkafka's own) for a
+# partition whose queue is full.
+CONSUMER = {
+    "fetch.max.bytes": 64 * 2**20,
+    "max.partition.fetch.bytes": 16 * 2**20,
+    "queued.max.messages.kbytes": 128 * 1024,
+    "fetch.queue.backoff.ms": 10,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,7 @@ class Share:
                 "bootstrap.servers": self.settings["bootstrap_servers"],
                 "group.id": "peer",
                 "enable.auto.commit": False,
+                **CONSUMER,
             }
         )
         topic = self.settings["topic"]
