@@ -27,7 +27,7 @@ from headrace.times import format_time_us
 from lake_writer.compaction import FEWEST_FILES, HOUR_US, hours_to_compact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import Row, SparkSession
 
@@ -78,14 +78,9 @@ class Maintenance:
         """Do all of it, or as much as there is time for until asked to end."""
         what = f"maintenance of {self._config.table.identifier}"
         with hold(self._lock, what, "wait for that run; it does the same work"):
-            self._left = []
             with self._level(spark):
                 hours, before, after = self._compact(spark, drain)
-            steps: list[Callable[[SparkSession], int]] = [
-                self._expire,
-                self._rewrite_manifests,
-                self._remove_orphans,
-            ]
+            steps = (self._expire, self._rewrite_manifests, self._remove_orphans)
             expired, manifests, orphans = [0 if drain.requested else step(spark) for step in steps]
         left = tuple(dict.fromkeys(self._left))
         return Maintained(hours, before, after, expired, manifests, orphans, left)
