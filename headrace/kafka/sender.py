@@ -45,6 +45,8 @@ class Sender:
                 "enable.idempotence": True,
                 "linger.ms": 20,
                 "compression.type": "lz4",
+                # As Java's clients do, so that a key's partition is the same whoever writes.
+                "partitioner": "murmur2_random",
             }
         )
         self.delivered = 0
