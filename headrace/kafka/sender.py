@@ -41,12 +41,12 @@ class Sender:
         self._cluster = cluster
         self._producer = Producer(
             {
+                # As Java's clients do, so that a key's partition is the same whoever writes.
+                "partitioner": "murmur2_random",
                 **quiet(cluster.client_properties()),
                 "enable.idempotence": True,
                 "linger.ms": 20,
                 "compression.type": "lz4",
-                # As Java's clients do, so that a key's partition is the same whoever writes.
-                "partitioner": "murmur2_random",
             }
         )
         self.delivered = 0
