@@ -68,7 +68,6 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
     spans = {number: Span(0, 0, 0) for number in tallies} | dict(CommitState.from_json(said).spans)
     kafka = KafkaCluster(workspace.cluster(config.source.cluster))
     held = kafka.offsets(topic)
-    among = _Missing(workspace, table, held).among
     losses = losses_of(loaded.properties.get(losses_property(config.name)))
     accepted = {number: OffsetSet(*losses.get(number, ())) for number in spans}
     committed = {number: OffsetSet(range(one.since, one.next)) for number, one in spans.items()}
@@ -76,7 +75,7 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
         number: own.without(tallies[number].held).without(accepted[number])
         for number, own in committed.items()
     }
-    missing = among({number: runs for number, runs in absent.items() if runs})
+    missing = _missing(workspace, table, held, absent)
     partitions = [
         PartitionFindings(
             partition=number,
@@ -84,7 +83,7 @@ def audit(workspace: Workspace, table: LoadedLakeTable) -> Findings:
             next=span.next,
             end=held[number].stop if number in held else span.next,
             rows=tallies[number].rows,
-            missing=tuple(missing.get(number, OffsetSet())),
+            missing=tuple(missing[number]),
             lost=tuple(accepted[number]),
             doubled=tuple(tallies[number].doubled),
             unmarked=tuple(tallies[number].held.without(committed[number])),
@@ -108,81 +107,69 @@ def _tallies(table: Table, topic: str) -> Mapping[int, OffsetTally]:
     return tallies
 
 
-class _Missing:
-    """Tells offsets that ought to have a row from those that rightly have none."""
+def _missing(
+    workspace: Workspace,
+    table: LoadedLakeTable,
+    held: Mapping[int, range],
+    absent: Mapping[int, OffsetSet],
+) -> Mapping[int, OffsetSet]:
+    """Return what is missing of offsets that no row has: some rightly have none.
 
-    def __init__(
-        self, workspace: Workspace, table: LoadedLakeTable, held: Mapping[int, range]
-    ) -> None:
-        self._workspace = workspace
-        self._table = table
-        self._held = held
-
-    def among(self, absent: Mapping[int, OffsetSet]) -> dict[int, OffsetSet]:
-        """Return what is missing of offsets that no row has.
-
-        An offset that the topic no longer has counts as missing: nobody can tell any more.
-        """
-        if not absent:
-            return {}
-        source = self._table.config.source
-        quarantined = self._quarantined()
-        dropped = self._dropped()
-        begins = {number: self._begin(number) for number in absent}
-        lost = {
-            number: one.within(range(begins[number])).without(quarantined[number])
-            for number, one in absent.items()
-        }
-        there = {
-            number: one.within(range(begins[number], BEYOND)).without(quarantined[number])
-            for number, one in absent.items()
-        }
-        with contextlib.closing(
-            RangeReader(self._workspace.cluster(source.cluster).client_properties())
-        ) as reader:
-            for number, run in [(number, run) for number, one in there.items() for run in one]:
+    An offset that the topic no longer has counts as missing: nobody can tell any more.
+    """
+    if not any(absent.values()):
+        return absent
+    source = table.config.source
+    quarantined, dropped = _quarantined(workspace, table), _dropped(workspace, table)
+    properties = workspace.cluster(source.cluster).client_properties()
+    missing = {}
+    with contextlib.closing(RangeReader(properties)) as reader:
+        for number, offsets in absent.items():
+            begin = held[number].start if number in held else BEYOND
+            unknown = offsets.without(quarantined[number])
+            missing[number] = OffsetSet(*unknown.overlapping(range(begin)))
+            for run in unknown.overlapping(range(begin, BEYOND)):
                 for _, messages in reader.chunks(source.topic, {number: run}):
                     for offset in {one.offset() for one in messages} - dropped(messages):
-                        lost[number].add(range(offset, offset + 1))
-        return lost
+                        missing[number].add(range(offset, offset + 1))
+    return missing
 
-    def _begin(self, number: int) -> int:
-        """Return the first offset that the topic still has."""
-        span = self._held.get(number)
-        return BEYOND if span is None else span.start
 
-    def _quarantined(self) -> Mapping[int, OffsetSet]:
-        found: defaultdict[int, OffsetSet] = defaultdict(OffsetSet)
-        quarantine = self._table.config.quarantine
-        if quarantine is None:
-            return found
-        kafka = KafkaCluster(self._workspace.cluster(quarantine.cluster))
-        if quarantine.topic not in kafka.topics():
-            return found
-        topic = self._table.config.source.topic.encode()
-        for message in kafka.records(quarantine.topic):
-            headers = dict(message.headers() or ())
-            if headers.get(contract.QUARANTINE_TOPIC) == topic:
-                number, offset = (
-                    int(headers[name] or 0)
-                    for name in (contract.QUARANTINE_PARTITION, contract.QUARANTINE_OFFSET)
-                )
-                found[number].add(range(offset, offset + 1))
+def _quarantined(workspace: Workspace, table: LoadedLakeTable) -> Mapping[int, OffsetSet]:
+    found: defaultdict[int, OffsetSet] = defaultdict(OffsetSet)
+    quarantine = table.config.quarantine
+    if quarantine is None:
         return found
+    kafka = KafkaCluster(workspace.cluster(quarantine.cluster))
+    if quarantine.topic not in kafka.topics():
+        return found
+    topic = table.config.source.topic.encode()
+    for message in kafka.records(quarantine.topic):
+        headers = dict(message.headers() or ())
+        if headers.get(contract.QUARANTINE_TOPIC) == topic:
+            number, offset = (
+                int(headers[name] or 0)
+                for name in (contract.QUARANTINE_PARTITION, contract.QUARANTINE_OFFSET)
+            )
+            found[number].add(range(offset, offset + 1))
+    return found
 
-    def _dropped(self) -> Callable[[Sequence[Message]], set[int]]:
-        """Return what tells which records are dropped as bad ones: they are decoded again."""
-        hygiene = self._table.config.hygiene
-        if "drop" not in {hygiene.on_bad_record, hygiene.tombstones}:
-            return lambda _messages: set()
-        decode = decoder(values_of(self._workspace, self._table), None)
 
-        def among(messages: Sequence[Message]) -> set[int]:
-            bad: list[Bad] = []
-            decode(messages, time.time_ns() // 1_000_000, [], [], [], [], bad)
-            return {message.offset() for message, broken in bad if broken.action == "drop"}
+def _dropped(
+    workspace: Workspace, table: LoadedLakeTable
+) -> Callable[[Sequence[Message]], set[int]]:
+    """Return what tells which records are dropped as bad ones: they are decoded again."""
+    hygiene = table.config.hygiene
+    if "drop" not in {hygiene.on_bad_record, hygiene.tombstones}:
+        return lambda _messages: set()
+    decode = decoder(values_of(workspace, table), None)
 
-        return among
+    def among(messages: Sequence[Message]) -> set[int]:
+        bad: list[Bad] = []
+        decode(messages, time.time_ns() // 1_000_000, [], [], [], [], bad)
+        return {message.offset() for message, broken in bad if broken.action == "drop"}
+
+    return among
 
 
 class OffsetTally:

@@ -18,7 +18,7 @@ from headrace.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from headrace.config.load import LoadedLakeTable
@@ -62,12 +62,7 @@ def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) 
         name = f"lake-writer-{table.config.name}"
         with session(workspace, name, conf, lasting=not once) as spark:
             landed = writer.run(spark, drain, once=once)
-    name = table.config.table.identifier
-    if as_json:
-        click.echo(json.dumps({"table": name, **asdict(landed)}))
-    else:
-        counts = ", ".join(f"{what} {count:,}" for what, count in asdict(landed).items())
-        click.echo(f"table {name}\n  {counts}")
+    _show(table, asdict(landed), as_json=as_json)
 
 
 @lake_writer.command()
@@ -105,19 +100,23 @@ def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
     workspace, table = _loaded(path, workspace_dir)
     maintenance = Maintenance(workspace, table)
     with Drain() as drain, session(workspace, f"maintain-{table.config.name}") as spark:
-        done = asdict(maintenance.run(spark, drain))
+        done = maintenance.run(spark, drain)
+    _show(table, asdict(done), as_json=as_json)
+    if done.left and not as_json:
+        click.echo(
+            "  left for the next run, because other jobs committed first each time: "
+            f"{', '.join(done.left)}"
+        )
+
+
+def _show(table: LoadedLakeTable, done: Mapping[str, object], *, as_json: bool) -> None:
     name = table.config.table.identifier
     if as_json:
         click.echo(json.dumps({"table": name, **done}))
     else:
-        left = done.pop("left")
-        counts = (f"{what.replace('_', ' ')} {count:,}" for what, count in done.items())
-        click.echo(f"table {name}\n  {', '.join(counts)}")
-        if left:
-            click.echo(
-                "  left for the next run, because other jobs committed first each time: "
-                f"{', '.join(left)}"
-            )
+        counts = {what: count for what, count in done.items() if isinstance(count, int)}
+        shown = ", ".join(f"{what.replace('_', ' ')} {count:,}" for what, count in counts.items())
+        click.echo(f"table {name}\n  {shown}")
 
 
 def _loaded(path: Path, workspace_dir: Path | None) -> tuple[Workspace, LoadedLakeTable]:

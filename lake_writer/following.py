@@ -111,7 +111,6 @@ class Following:
         return table
 
     def _read_by(self, schema: Record, unfollowed: Record | None = None) -> Values:
-        values = values_of(self._workspace, self._table, schema)
-        values = replace(values, unfollowed=unfollowed)
+        values = replace(values_of(self._workspace, self._table, schema), unfollowed=unfollowed)
         decoder(values, None)
         return values

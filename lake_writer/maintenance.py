@@ -27,7 +27,7 @@ from headrace.times import format_time_us
 from lake_writer.compaction import FEWEST_FILES, HOUR_US, hours_to_compact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import Row, SparkSession
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 # A file that a commit or a replay of three days ago still needs is none that anybody waits for.
 ORPHAN_AGE: Final = timedelta(days=3)
-# Iceberg's default, for tables that say nothing else.
-HISTORY_AGE_MS: Final = 5 * 86_400_000
-HISTORY_AGE: Final = "history.expire.max-snapshot-age-ms"
 SORT: Final = ", ".join(f"{column} ASC" for column in (INGESTION_TS, PARTITION, OFFSET))
 # Compaction is off the hot path, and its files stay: a tenth smaller, for a sixth more of its CPU.
 LEVEL: Final = "write.parquet.compression-level"
@@ -81,14 +78,9 @@ class Maintenance:
         """Do all of it, or as much as there is time for until asked to end."""
         what = f"maintenance of {self._config.table.identifier}"
         with hold(self._lock, what, "wait for that run; it does the same work"):
-            self._left = []
             with self._level(spark):
                 hours, before, after = self._compact(spark, drain)
-            steps: list[Callable[[SparkSession], int]] = [
-                self._expire,
-                self._rewrite_manifests,
-                self._remove_orphans,
-            ]
+            steps = (self._expire, self._rewrite_manifests, self._remove_orphans)
             expired, manifests, orphans = [0 if drain.requested else step(spark) for step in steps]
         left = tuple(dict.fromkeys(self._left))
         return Maintained(hours, before, after, expired, manifests, orphans, left)
@@ -103,7 +95,7 @@ class Maintenance:
                 break
             begin, end = (format_time_us(at) for at in (hour, hour + HOUR_US))
             where = f"{INGESTION_TS} >= TIMESTAMP '{begin}' AND {INGESTION_TS} < TIMESTAMP '{end}'"
-            found = self._call(
+            found = self._rows(
                 spark,
                 "rewrite_data_files",
                 strategy="'sort'",
@@ -112,12 +104,11 @@ class Maintenance:
                 options=f"map('min-input-files', '{FEWEST_FILES}',"
                 f" 'target-file-size-bytes', '{target}')",
             )
-            if found is None:
-                continue
-            done += 1
-            before += int(found["rewritten_data_files_count"])
-            after += int(found["added_data_files_count"])
-            log.info("hour compacted", hour=begin, done=done, of=len(hours))
+            for row in found:
+                done += 1
+                before += int(row["rewritten_data_files_count"])
+                after += int(row["added_data_files_count"])
+                log.info("hour compacted", hour=begin, done=done, of=len(hours))
         return done, before, after
 
     @contextlib.contextmanager
@@ -136,19 +127,17 @@ class Maintenance:
             spark.conf.unset(name)
 
     def _expire(self, spark: SparkSession) -> int:
-        age_ms = int(self._load().properties.get(HISTORY_AGE, HISTORY_AGE_MS))
-        # Snapshots under a tag stay: replays hold theirs that way.
-        found = self._call(
-            spark, "expire_snapshots", older_than=_ago(timedelta(milliseconds=age_ms))
-        )
-        log.info("snapshots were expired", older_than_ms=age_ms)
-        return sum(int(number or 0) for number in found or ())
+        # How old they get says the table, by a property that Iceberg reads itself. Snapshots under
+        # a tag stay: replays hold theirs that way.
+        found = self._rows(spark, "expire_snapshots")
+        log.info("snapshots were expired")
+        return sum(int(number or 0) for row in found for number in row)
 
     def _rewrite_manifests(self, spark: SparkSession) -> int:
         done = 0
         for spec_id in specs_in_use(self._load()):
-            found = self._call(spark, "rewrite_manifests", spec_id=str(spec_id))
-            done += 0 if found is None else int(found["rewritten_manifests_count"])
+            found = self._rows(spark, "rewrite_manifests", spec_id=str(spec_id))
+            done += sum(int(row["rewritten_manifests_count"]) for row in found)
         log.info("manifests were rewritten")
         return done
 
@@ -160,24 +149,24 @@ class Maintenance:
         found = self._rows(
             spark,
             "remove_orphan_files",
-            older_than=_ago(ORPHAN_AGE),
+            older_than=f"TIMESTAMP '{(datetime.now(tz=UTC) - ORPHAN_AGE).isoformat()}'",
             prefix_listing="false" if is_local else "true",
         )
         log.info("orphans removed", files=len(found))
         return len(found)
 
-    def _call(self, spark: SparkSession, procedure: str, **arguments: str) -> Row | None:
-        """Return a procedure's answer; None where it was left for the next time."""
-        found = self._rows(spark, procedure, **arguments)
-        return found[0] if found else None
-
     def _rows(self, spark: SparkSession, procedure: str, **arguments: str) -> list[Row]:
         """Return a procedure's rows; none where the table changed under each of its tries."""
+        catalog, database, table = split_name(self._config.table.identifier)
+        name = ".".join(f"`{part}`" for part in (*database, table))
+        given = {"table": _text(name), **arguments}
+        shown = ", ".join(f"{key} => {value}" for key, value in given.items())
         for _ in range(TRIES):
             try:
-                return self._called(spark, procedure, **arguments)
+                return spark.sql(f"CALL `{catalog}`.system.{procedure}({shown})").collect()
             except Py4JJavaError as problem:
-                if self._has_lost(str(problem)):
+                # All of Iceberg's own tries to commit were lost.
+                if any(lost in str(problem) for lost in COMMIT_LOST):
                     if procedure != CHEAP:
                         break
                 elif not self._read_what_is_gone(str(problem)):
@@ -188,10 +177,6 @@ class Maintenance:
         self._left.append(procedure)
         return []
 
-    def _has_lost(self, problem: str) -> bool:
-        """Whether all of Iceberg's own tries to commit were lost."""
-        return any(lost in problem for lost in COMMIT_LOST)
-
     def _read_what_is_gone(self, problem: str) -> bool:
         """Whether the writer has let a snapshot go that was still to be read here.
 
@@ -199,17 +184,6 @@ class Maintenance:
         """
         missing = MISSING.search(problem)
         return missing is not None and not refers_to(self._load(), missing[1])
-
-    def _called(self, spark: SparkSession, procedure: str, **arguments: str) -> list[Row]:
-        catalog, database, table = split_name(self._config.table.identifier)
-        name = ".".join(f"`{part}`" for part in (*database, table))
-        given = {"table": _text(name), **arguments}
-        shown = ", ".join(f"{key} => {value}" for key, value in given.items())
-        return spark.sql(f"CALL `{catalog}`.system.{procedure}({shown})").collect()
-
-
-def _ago(age: timedelta) -> str:
-    return f"TIMESTAMP '{(datetime.now(tz=UTC) - age).isoformat()}'"
 
 
 def _text(value: str) -> str:

@@ -41,7 +41,19 @@ class LandingWork:
 
     def do(self) -> Written:
         """Do it; the files are complete and the bad records kept when this returns."""
-        return work(self)
+        # A batch makes no cycles, and its messages by the thousand would be looked through for them.
+        gc.disable()
+        run = _Run(self)
+        try:
+            return run.run()
+        except (HeadraceError, OSError) as problem:
+            run.give_up()
+            return Written(problem=_named(problem, self.plan.writer))
+        except BaseException:
+            run.give_up()
+            raise
+        finally:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +66,6 @@ class Written:
     quarantined: int = 0
     dropped: int = 0
     problem: HeadraceError | None = None
-
-
-def work(task: LandingWork) -> Written:
-    """Do a task's work; its files are complete and its bad records kept when this returns."""
-    # A batch makes no cycles, and its messages by the thousand would be looked through for them.
-    gc.disable()
-    run = _Run(task)
-    try:
-        return run.run()
-    except (HeadraceError, OSError) as problem:
-        run.give_up()
-        return Written(problem=_named(problem, task.plan.writer))
-    except BaseException:
-        run.give_up()
-        raise
-    finally:
-        gc.enable()
 
 
 class _Run:

@@ -58,15 +58,13 @@ class LakeWriter:
 
     def __init__(self, workspace: Workspace, table: LoadedLakeTable) -> None:
         self._workspace = workspace
-        self._table = table
-        self._job: LandingJob | None = None
+        self._job = LandingJob(workspace, table)
 
     def prepare(self) -> dict[str, str]:
         """Check the topic, and make the table or bring it to the schema.
 
         Returns the Spark settings that the writer wants on top of the workspace's.
         """
-        self._job = LandingJob(self._workspace, self._table)
         self._job.prepare()
         return dict(PROGRESS_KEPT)
 
@@ -75,8 +73,7 @@ class LakeWriter:
 
         What fails for now is tried again from where the table then is, later each time.
         """
-        name = self._table.config.name
-        job = self._job or LandingJob(self._workspace, self._table)
+        job, name = self._job, self._job.name
         job.once, job.cores = once, spark.sparkContext.defaultParallelism
         state = self._workspace.state_dir / "lake_writer" / name
         with hold(state / "lock", f"lake writer {name}", "stop that one first"):

@@ -22,7 +22,7 @@ from backfill.plan.widening import widen, widened_as_given
 from backfill.read.enumerator import FileEnumerator
 from backfill.read.source import LakeSource
 from backfill.run.watermarks import resolve_watermarks
-from headrace.landing.completeness import complete_up_to, is_beyond
+from headrace.landing.completeness import complete_up_to
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -212,7 +212,10 @@ def _planned_source(
     )
     null_times = sum(one.rows for one in files.without_time)
     most = sorted(files.without_time, key=lambda one: (-one.rows, one.path))[:WORST]
-    complete_us = None if upto is None else upto.time_us
+    complete_us = is_beyond = None
+    if upto is not None:
+        complete_us = upto.time_us
+        is_beyond = complete_us is None or period.end_us_exclusive > complete_us
     return replace(
         planned,
         schema_id=source.schema.schema_id,
@@ -223,7 +226,7 @@ def _planned_source(
         null_times=null_times,
         null_times_in=tuple(most),
         complete_up_to=None if complete_us is None else format_time_us(complete_us),
-        beyond_complete=None if upto is None else is_beyond(upto, period.end_us_exclusive),
+        beyond_complete=is_beyond,
     )
 
 

@@ -9,6 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import (
+    IsolationLevel,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -23,13 +24,11 @@ from confluent_kafka.cimpl import NewTopic
 
 from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMissing
 from headrace.kafka.leaders import (
-    LEADER_LIMIT_S,
     MOVE_LIMIT_S,
     NO_EPOCH,
     Reached,
     TopicEnds,
     ask,
-    ask_leaders,
     replaced,
 )
 from headrace.kafka.ranges import RangeReader
@@ -37,13 +36,15 @@ from headrace.kafka.refusal import reason_of, refusal, settings_refused
 from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Future
 
     from headrace.config.workspace.workspace import Cluster
     from headrace.kafka.message import Message
 
 METADATA_LIMIT_S = 10.0
+# A leader that does not answer by then may have died, and another one be elected by the next try.
+LEADER_LIMIT_S = 3.0
 # A client that is refused meets that at once, and goes on trying.
 LOOK_S = 1.0
 CHECK_EVERY_S = 0.05
@@ -99,7 +100,7 @@ class KafkaCluster:
     def topic_id(self, topic: str) -> str:
         """Return the id that a topic was given when it was created; one re-created has another."""
         wanted = TopicCollection([topic])
-        found = self._about(
+        found = self._ask(
             topic, lambda: self._admin.describe_topics(wanted, request_timeout=LEADER_LIMIT_S)
         )
         return str(found[topic].topic_id)
@@ -111,17 +112,20 @@ class KafkaCluster:
     def settings(self, topic: str) -> dict[str, str]:
         """Return a topic's settings, with the broker's where it has none of its own."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-        found = self._about(
+        found = self._ask(
             topic, lambda: self._admin.describe_configs([resource], request_timeout=LEADER_LIMIT_S)
         )
         return {name: one.value for name, one in found[resource].items() if one.value is not None}
 
-    def _about(
-        self, topic: str, question: Callable[[], Mapping[Question, Future[Answer]]]
+    def _ask(
+        self,
+        topic: str,
+        question: Callable[[], Mapping[Question, Future[Answer]]],
+        is_known: Callable[[Answer], bool] = lambda _: True,
     ) -> dict[Question, Answer]:
         """Ask something about a topic that changes nothing."""
         try:
-            return ask(question, self.topics)
+            return ask(question, self.topics, is_known)
         except KafkaException as problem:
             raise self._unanswered(topic, problem) from None
         except TimeoutError:
@@ -204,9 +208,9 @@ class KafkaCluster:
 
     def ends(self, topic: str) -> TopicEnds:
         """Return the same, and the epoch of each partition's leader."""
-        partitions = [TopicPartition(topic, number) for number in range(self.require_topic(topic))]
-        first = self._list_offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
-        following = self._list_offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # as above
+        partitions = self.require_topic(topic)
+        first = self._list_offsets(topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
+        following = self._list_offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # as above
         spans = {number: range(first[number].offset, following[number].offset) for number in first}
         return TopicEnds(spans, {number: one.epoch for number, one in following.items()})
 
@@ -238,23 +242,32 @@ class KafkaCluster:
             for _, messages in reader.chunks(topic, self.offsets(topic)):
                 yield from messages
 
-    def _list_offsets(
-        self, partitions: Sequence[TopicPartition], spec: OffsetSpec
-    ) -> dict[int, Reached]:
-        try:
-            return ask_leaders(self._admin, partitions, spec, self.topics)
-        except KafkaException as problem:
-            raise self._unreachable(problem) from None
-        except TimeoutError:
-            raise self._silent(MOVE_LIMIT_S) from None
+    def _list_offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, Reached]:
+        """Return an offset of each partition as its leader tells it, and the leader's epoch."""
+        asked = {TopicPartition(topic, number): spec for number in range(partitions)}
+        answers = self._ask(
+            topic,
+            lambda: self._admin.list_offsets(
+                asked,
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=LEADER_LIMIT_S,
+            ),
+            # Of a partition without a leader the client says -1001, and no error.
+            lambda one: one.offset >= 0,
+        )
+        return {
+            at.partition: Reached(
+                one.offset, NO_EPOCH if one.leader_epoch is None else one.leader_epoch
+            )
+            for at, one in answers.items()
+        }
 
     def _answer(self, future: Future[Answer]) -> Answer:
         """Wait for an answer; what the cluster finds wrong with the question is a KafkaException."""
         try:
             return future.result(METADATA_LIMIT_S)
         except TimeoutError:
-            self._raise_refusal()
-            raise self._silent(METADATA_LIMIT_S) from None
+            raise self._refusal() or self._silent(METADATA_LIMIT_S) from None
 
     def _unanswered(self, topic: str, problem: KafkaException) -> HeadraceError:
         """Return why a question about a topic has no answer: maybe there is no such topic."""
@@ -277,12 +290,8 @@ class KafkaCluster:
         self._admin.poll(0)
         self._met.clear()
 
-    def _raise_refusal(self) -> None:
-        """Raise why the cluster does not let this client in, if that is what it met."""
-        if (refused := self._refusal()) is not None:
-            raise refused
-
     def _refusal(self, *more: KafkaError) -> Terminal | None:
+        """Return why the cluster does not let this client in, if that is what it met."""
         self._admin.poll(0)
         refusals = (refusal(one, self.properties, self.name) for one in (*more, *self._met))
         return next((one for one in refusals if one is not None), None)

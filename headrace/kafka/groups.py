@@ -53,8 +53,7 @@ class ShownOffsets:
     """A reader's positions as the lag of a group. What keeps Kafka from it ends no reader."""
 
     def __init__(self, cluster: Cluster, group: str) -> None:
-        self._cluster, self._name = cluster, group
-        self._group: GroupOffsets | None = None
+        self._group = GroupOffsets(cluster, group)
         self._shown: Mapping[str, Mapping[int, int]] | None = None
         self._next_try_s = float("-inf")
 
@@ -63,8 +62,6 @@ class ShownOffsets:
         if positions == self._shown or time.monotonic() < self._next_try_s:
             return
         try:
-            if self._group is None:
-                self._group = GroupOffsets(self._cluster, self._name)
             for topic, nexts in positions.items():
                 self._group.commit(topic, nexts)
             self._shown = positions
@@ -73,5 +70,4 @@ class ShownOffsets:
 
     def close(self) -> None:
         """Let go of the connection."""
-        if self._group is not None:
-            self._group.close()
+        self._group.close()

@@ -11,24 +11,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from headrace.errors import Transient
 from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Future
 
     from confluent_kafka import Message
-    from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs forget them
-        AdminClient,
-        ListOffsetsResultInfo,
-        OffsetSpec,
-    )
 
-# A leader that does not answer by then may have died, and another one be elected by the next try.
-LEADER_LIMIT_S: Final = 3.0
 ANSWER_LIMIT_S: Final = 5.0
 MOVE_LIMIT_S: Final = 60.0
 ASK_EVERY_S: Final = 0.1
@@ -111,30 +104,6 @@ def ask(
             raise TimeoutError
         time.sleep(ASK_EVERY_S)
         hear()
-
-
-def ask_leaders(
-    admin: AdminClient,
-    partitions: Sequence[TopicPartition],
-    spec: OffsetSpec,
-    hear: Callable[[], object],
-) -> dict[int, Reached]:
-    """Return an offset of each partition as its leader tells it, and the leader's epoch."""
-    answers = ask(
-        lambda: admin.list_offsets(
-            dict.fromkeys(partitions, spec),
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=LEADER_LIMIT_S,
-        ),
-        hear,
-        # Of a partition without a leader the client says -1001, and no error.
-        lambda one: one.offset >= 0,
-    )
-    return {partition.partition: _reached(one) for partition, one in answers.items()}
-
-
-def _reached(answer: ListOffsetsResultInfo) -> Reached:
-    return Reached(answer.offset, NO_EPOCH if answer.leader_epoch is None else answer.leader_epoch)
 
 
 class Reached(NamedTuple):

@@ -49,10 +49,6 @@ class OffsetSet:
         """Return what is here and not in the other."""
         return OffsetSet(*(gap for run in self for gap in other.gaps(run)))
 
-    def within(self, span: range) -> OffsetSet:
-        """Return what of a range is here, as a set."""
-        return OffsetSet(*self.overlapping(span))
-
     def gaps(self, within: range) -> list[range]:
         """Return what of a range is not here."""
         found, at = [], within.start

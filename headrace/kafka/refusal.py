@@ -47,12 +47,17 @@ def refusal(
 
     `settings` are those that the client was made with, the topic is what it was asked about.
     """
-    where = _named(settings, cluster)
+    servers = settings.get("bootstrap.servers", "")
+    where = f"cluster {cluster} ({servers})" if cluster else f"the cluster at {servers}"
     code = error.code()
     if code in _LISTS:
         is_topic = bool(topic) and code == KafkaError.TOPIC_AUTHORIZATION_FAILED
         what = f"topic {topic}" if is_topic else f"{_LISTS[code]} ({error.str()})"
-        return _not_allowed(what, where)
+        return AccessRefused(
+            f"{where} does not allow this client to use {what}",
+            "ask its administrator to grant the rights in docs/security.md (kafka-acls) to the user "
+            "that sasl.username or the certificate names",
+        )
     # A broker that ends in the middle of a login, or of a handshake, refuses nobody.
     if code in _LOGIN and "Local: " not in error.str():
         return AccessRefused(
@@ -70,14 +75,6 @@ def settings_refused(problem: KafkaException, cluster: str = "") -> Terminal:
     return Terminal(
         f"Kafka's client rejects the settings{of}: {problem.args[0].str()}",
         f"correct them {IN_PROPERTIES}",
-    )
-
-
-def _not_allowed(what: str, where: str) -> Terminal:
-    return AccessRefused(
-        f"{where} does not allow this client to use {what}",
-        "ask its administrator to grant the rights in docs/security.md (kafka-acls) to the user "
-        "that sasl.username or the certificate names",
     )
 
 
@@ -119,11 +116,6 @@ def certificate_problem(settings: Mapping[str, str]) -> str | None:
         except (OSError, ValueError):
             continue
     return None
-
-
-def _named(settings: Mapping[str, str], cluster: str) -> str:
-    servers = settings.get("bootstrap.servers", "")
-    return f"cluster {cluster} ({servers})" if cluster else f"the cluster at {servers}"
 
 
 def reason_of(error: KafkaError) -> str:

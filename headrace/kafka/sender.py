@@ -41,6 +41,8 @@ class Sender:
         self._cluster = cluster
         self._producer = Producer(
             {
+                # As Java's clients do, so that a key's partition is the same whoever writes.
+                "partitioner": "murmur2_random",
                 **quiet(cluster.client_properties()),
                 "enable.idempotence": True,
                 "linger.ms": 20,

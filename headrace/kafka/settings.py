@@ -5,7 +5,6 @@ A cluster's `properties` are written once, under librdkafka's names, and reach b
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from headrace.errors import Terminal
@@ -13,43 +12,30 @@ from headrace.errors import Terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
-
     from headrace.config.workspace.workspace import Cluster
 
-# The same under both names, or with a twin of another name.
 RENAMED = {
     "sasl.mechanisms": "sasl.mechanism",
-    "socket.connection.setup.timeout.ms": "socket.connection.setup.timeout.ms",
-    "metadata.max.age.ms": "metadata.max.age.ms",
-    "request.timeout.ms": "request.timeout.ms",
     "socket.timeout.ms": "request.timeout.ms",
-    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
-    "broker.address.family": "",
-    "log_level": "",
-    "debug": "",
-    "statistics.interval.ms": "",
-    "enable.ssl.certificate.verification": "",
     "queue.buffering.max.ms": "linger.ms",
-    "queue.buffering.max.messages": "",
-    "queue.buffering.max.kbytes": "",
     "compression.codec": "compression.type",
     "message.max.bytes": "max.request.size",
-    "batch.num.messages": "",
-    # OpenSSL's names of ciphers and curves are not Java's; each has its own good ones.
-    "ssl.cipher.suites": "",
-    "ssl.curves.list": "",
-    "ssl.sigalgs.list": "",
 }
-HOST_CHECK = "ssl.endpoint.identification.algorithm"
-LOGIN_MODULES = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
-# Put together below, out of several.
-COMPOSED = frozenset(
+# What the Java client does not have, or what is put together below out of several.
+LEFT_OUT = frozenset(
     {
+        "broker.address.family",
+        "log_level",
+        "debug",
+        "statistics.interval.ms",
+        "enable.ssl.certificate.verification",
+        "queue.buffering.max.messages",
+        "queue.buffering.max.kbytes",
+        "batch.num.messages",
+        # OpenSSL's names of ciphers and curves are not Java's; each has its own good ones.
+        "ssl.cipher.suites",
+        "ssl.curves.list",
+        "ssl.sigalgs.list",
         "sasl.username",
         "sasl.password",
         "ssl.ca.location",
@@ -60,11 +46,15 @@ COMPOSED = frozenset(
         "ssl.key.pem",
     }
 )
+HOST_CHECK = "ssl.endpoint.identification.algorithm"
+LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
 
 
-def quiet(
-    settings: Mapping[str, str],
-) -> dict[str, str | int | float | bool]:
+def quiet(settings: Mapping[str, str]) -> dict[str, str | int | float | bool]:
     """Keep librdkafka from printing: what fails is raised, and told once."""
     return {"log_level": 0, **settings}
 
@@ -72,15 +62,12 @@ def quiet(
 def java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Carry librdkafka settings over; what the Java client does not have is left out."""
     result = {
-        RENAMED.get(name, name): value for name, value in settings.items() if name not in COMPOSED
+        RENAMED.get(name, name): value for name, value in settings.items() if name not in LEFT_OUT
     }
-    result.pop("", None)
     if result.get(HOST_CHECK) == "none":
         # librdkafka's word for what Java says with nothing.
         result[HOST_CHECK] = ""
-    result.update(_login(settings))
-    result.update(_trust(settings))
-    return result
+    return result | _login(settings) | _trust(settings)
 
 
 def _login(settings: Mapping[str, str]) -> dict[str, str]:
@@ -101,15 +88,11 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
 def _trust(settings: Mapping[str, str]) -> dict[str, str]:
     result: dict[str, str] = {}
     if "ssl.ca.location" in settings:
-        result |= {
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": settings["ssl.ca.location"],
-        }
+        result["ssl.truststore.location"] = settings["ssl.ca.location"]
     if "ssl.ca.pem" in settings:
-        result |= {
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.certificates": settings["ssl.ca.pem"],
-        }
+        result["ssl.truststore.certificates"] = settings["ssl.ca.pem"]
+    if result:
+        result["ssl.truststore.type"] = "PEM"
     certificate, key = _pem(settings, "ssl.certificate"), _pem(settings, "ssl.key")
     if certificate and key:
         _require_pkcs8(key)
@@ -123,7 +106,13 @@ def _trust(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _pem(settings: Mapping[str, str], name: str) -> str | None:
     path = settings.get(f"{name}.location")
-    return settings.get(f"{name}.pem") if path is None else _read(path)
+    if path is None:
+        return settings.get(f"{name}.pem")
+    try:
+        with open(path, encoding="utf-8") as source:  # noqa: PTH123 - a path as librdkafka takes it
+            return source.read()
+    except OSError as problem:
+        raise Terminal(f"{path} cannot be read: {problem.strerror}") from None
 
 
 def _require_pkcs8(key: str) -> None:
@@ -137,14 +126,6 @@ def _require_pkcs8(key: str) -> None:
             )
 
 
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as source:  # noqa: PTH123 - a path as librdkafka takes it
-            return source.read()
-    except OSError as problem:
-        raise Terminal(f"{path} cannot be read: {problem.strerror}") from None
-
-
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
@@ -154,20 +135,3 @@ def spark_options(cluster: Cluster) -> dict[str, str]:
     """Return a cluster's settings as options of Spark's Kafka connector."""
     settings = java_settings(cluster.client_properties())
     return {f"kafka.{name}": value for name, value in settings.items()}
-
-
-def topic_stream(
-    spark: SparkSession, cluster: Cluster, topic: str, starts: Mapping[int, int], most: int
-) -> DataFrame:
-    """Return a stream over a topic, at most so many records a batch; Spark's log has its offsets."""
-    options = {
-        **spark_options(cluster),
-        "subscribe": topic,
-        "startingOffsets": json.dumps({topic: {str(one): starts[one] for one in sorted(starts)}}),
-        "maxOffsetsPerTrigger": str(most),
-        # A transaction that was given up is nobody's record.
-        "kafka.isolation.level": "read_committed",
-        # Gaps are found before each batch, and named exactly.
-        "failOnDataLoss": "false",
-    }
-    return spark.readStream.format("kafka").options(**options).load()

@@ -102,10 +102,6 @@ class SourceTopic:
         """Return the id that the cluster gave the topic when it was created."""
         return self.kafka.topic_id(self.topic)
 
-    def partitions(self) -> set[int]:
-        """Return the partitions that there are."""
-        return set(range(self.kafka.require_topic(self.topic)))
-
     def lost(
         self,
         reader: Reader,

@@ -149,10 +149,15 @@ def next_state(  # noqa: PLR0913, PLR0917 - what was before, whose it is, and ho
 
 @dataclass(frozen=True, slots=True)
 class SnapshotState:
-    """A snapshot of the table's main line, and the commit state in its summary."""
+    """A snapshot of the table's main line, and the commit state in its summary.
+
+    `made_by` says who made it, in words.
+    """
 
     snapshot: int
     state: str | None
+    parent: int | None = None
+    made_by: str = "a commit"
 
 
 def current_state(

@@ -42,7 +42,7 @@ from headrace.landing.completeness import (
 from headrace.retries import retry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
@@ -120,7 +120,7 @@ class TableCommits:
         """
         self._identity = replace(self._identity, topic_id=topic_id)
         table = self._load_table()
-        self._state = self._current_state(table)
+        self._state = state_in(table, self._identity.writer)
         if self._state is not None and self._state.identity.topic != self._identity.topic:
             raise Terminal(
                 f"{self._identity.writer} has landed topic {self._state.identity.topic} in "
@@ -145,7 +145,7 @@ class TableCommits:
             return
         state = next_state(None, self._identity, NO_SNAPSHOT, starts, starts, epochs)
         table = self._load_table()
-        if self._current_state(table) is not None:
+        if state_in(table, self._identity.writer) is not None:
             raise self._not_begun("another process has started meanwhile")
         try:
             change_property(table, state_property(self._identity.writer), state.to_json())
@@ -187,19 +187,18 @@ class TableCommits:
 
     def confirm(self) -> None:
         """Say up to when the table is complete, where there was nothing to land."""
-        complete = self.completeness if self._state is None else self._complete_at(self._state)
-        if self._state is None or complete.time_us == self.completeness.time_us:
+        if self._state is None:
+            return
+        complete = self.completeness.landed(self._state.next_offsets)
+        if complete.time_us == self.completeness.time_us:
             return
         said = complete.to_json(self._state.next_offsets)
         # Only news: whatever is in its way, the next commit tells it as well.
         with contextlib.suppress(HeadMoved, NoAnswer):
             table = self._load_table()
-            if self._current_state(table) == self._state:
+            if state_in(table, self._identity.writer) == self._state:
                 change_property(table, completeness_property(self._identity.writer), said)
                 self.completeness = complete
-
-    def _complete_at(self, state: CommitState) -> Completeness:
-        return self.completeness.landed(state.next_offsets)
 
     def _try(self, batch: TableBatch, tried: _Tried) -> CommitState:
         """Land a batch on the table as it is now; HeadMoved where it moved on in between."""
@@ -218,8 +217,8 @@ class TableCommits:
             tried.state = next_state(
                 self._state, self._identity, snapshot, batch.starts, batch.ends, batch.epochs
             )
-        state, held = tried.state, self._current_state(table)
-        complete = self._complete_at(state)
+        state, held = tried.state, state_in(table, self._identity.writer)
+        complete = self.completeness.landed(state.next_offsets)
         if held != state:
             if held != self._state:
                 raise self._lost(table, batch, tried, held)
@@ -271,21 +270,21 @@ class TableCommits:
         commit = Append(state.snapshot, batch.files, {SUMMARY: said}, properties, gone)
         remove_let_go(table, append(table, commit), gone)
 
-    def _current_state(self, table: Table) -> CommitState | None:
-        return state_in(table, self._identity.writer)
-
 
 def state_in(table: Table, writer: str) -> CommitState | None:
     """Return the commit state of a writer that fits the table as it is, however it came to be so."""
-    return current_state(
-        writer,
-        table.properties.get(state_property(writer)),
-        (
-            SnapshotState(
-                one.snapshot_id,
-                None if one.summary is None else one.summary.additional_properties.get(SUMMARY),
-            )
-            for one in main_line(table)
-        ),
-        (one.snapshot_id for one in table.metadata.snapshots),
-    )
+    known = (one.snapshot_id for one in table.metadata.snapshots)
+    said = table.properties.get(state_property(writer))
+    return current_state(writer, said, snapshot_states(table), known)
+
+
+def snapshot_states(table: Table) -> Iterator[SnapshotState]:
+    """Yield the snapshots of the table's main line, the head first."""
+    for one in main_line(table):
+        number, parent, said = one.snapshot_id, one.parent_snapshot_id, one.summary
+        if said is None:
+            yield SnapshotState(number, None, parent)
+        else:
+            made_by = f"a commit of another job ({said.operation.value})"
+            state = said.additional_properties.get(SUMMARY)
+            yield SnapshotState(number, state, parent, made_by)

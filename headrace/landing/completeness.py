@@ -76,27 +76,16 @@ class Completeness:
         return cls(None if time is None else parse_time_us(time))
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteUpTo:
-    """Up to when a table has everything, by all of its writers; None where one has never caught up."""
+def complete_up_to(properties: Mapping[str, str]) -> Completeness | None:
+    """Return up to when a table has everything, by all of its writers.
 
-    time_us: int | None
-
-
-def complete_up_to(properties: Mapping[str, str]) -> CompleteUpTo | None:
-    """Return what a table's properties say of its completeness; None where no writer says anything."""
+    None where no writer says anything; no time is known where one has never caught up.
+    """
     prefix = completeness_property("")
-    said = [json.loads(text) for name, text in properties.items() if name.startswith(prefix)]
-    if not said:
-        return None
-    times = [one["time"] for one in said]
-    least = None if None in times else min(map(parse_time_us, times))
-    return CompleteUpTo(least)
-
-
-def is_beyond(complete: CompleteUpTo, end_us_exclusive: int) -> bool:
-    """Whether a period that ends then goes on beyond what is complete."""
-    return complete.time_us is None or end_us_exclusive > complete.time_us
+    said = [
+        Completeness.from_json(text) for name, text in properties.items() if name.startswith(prefix)
+    ]
+    return min(said, key=lambda one: -1 if one.time_us is None else one.time_us, default=None)
 
 
 def _since_boot_ns() -> int:

@@ -56,9 +56,9 @@ class RecordColumns:
         self._kept = RecordParts(columns, keep)
         ours = {METADATA, *([RECORD] if self._kept.names else [])}
         own = pa.schema([one for one in columns if one.name not in ours])
+        self._own = own.names
         self._make = column_maker(values.schema, own)
         self._metadata: pa.StructType = columns.field(METADATA).type
-        self._metadata_at = columns.get_field_index(METADATA)
         self._topic = topic
         self._decode = decoder(values, region, self._kept)
 
@@ -86,13 +86,11 @@ class RecordColumns:
         struct = pa.StructArray.from_arrays(
             [given[one.name].cast(one.type) for one in fields], fields=fields
         )
-        arrays = self._make(rows)
-        made = [(self._metadata_at, struct)]
+        arrays = dict(zip(self._own, self._make(rows), strict=True)) | {METADATA: struct}
         if kept:
-            made.append((self._kept.at, self._kept.column(kept, len(rows))))
-        for at, array in sorted(made, key=lambda one: one[0]):
-            arrays.insert(at, array)
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self._columns)
+            arrays[RECORD] = self._kept.column(kept, len(rows))
+        ordered = [arrays[name] for name in self._columns.names]
+        batch = pa.RecordBatch.from_arrays(ordered, schema=self._columns)
         return batch, int(times_us.max(initial=0)), bad
 
 
@@ -182,8 +180,8 @@ class RecordParts:
     """The fields of `__record__` that columns have and that are to be kept; the others are null."""
 
     def __init__(self, columns: pa.Schema, keep: Collection[str]) -> None:
-        self.at = columns.get_field_index(RECORD)
-        self._fields: list[pa.Field] = [] if self.at < 0 else list(columns.field(RECORD).type)
+        is_there = RECORD in columns.names
+        self._fields: list[pa.Field] = list(columns.field(RECORD).type) if is_there else []
         asked = [field for part in keep for field in _OF[part]]
         held = {field.name for field in self._fields}
         self.names = tuple(name for name in asked if name in held)

@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.errors import Terminal, Transient
 from headrace.iceberg.append import HeadMoved, NoAnswer, change_property, roll_back
-from headrace.iceberg.history import main_line
-from headrace.landing.commit_state import (
-    SUMMARY,
-    CommitState,
-    Span,
-    state_property,
-)
-from headrace.landing.commits import state_in
+from headrace.landing.commit_state import CommitState, SnapshotState, Span, state_property
+from headrace.landing.commits import snapshot_states, state_in
 from headrace.retries import retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyiceberg.table import Table
-    from pyiceberg.table.snapshots import Snapshot
 
 ATTEMPTS: Final = 5
 FIRST_WAIT_S: Final = 0.2
@@ -31,8 +24,7 @@ _ONLY: Final = 0
 
 def commits_since(table: Table, writer: str, number: int) -> Taken:
     """Return what would take the writer's commits from that number on out of the table."""
-    line = [_line(one) for one in main_line(table)]
-    return taken_back(writer, number, state_in(table, writer), line)
+    return taken_back(writer, number, state_in(table, writer), list(snapshot_states(table)))
 
 
 def take_out(
@@ -79,25 +71,6 @@ def tied(name: str, taken: Tied) -> Terminal:
     )
 
 
-def _line(one: Snapshot) -> Line:
-    said = one.summary
-    if said is None:
-        return Line(one.snapshot_id, one.parent_snapshot_id, None, "a commit")
-    state = said.additional_properties.get(SUMMARY)
-    made_by = f"a commit of another job ({said.operation.value})"
-    return Line(one.snapshot_id, one.parent_snapshot_id, state, made_by)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A snapshot of the table's main line, the head first; `made_by` says who made it, in words."""
-
-    snapshot: int
-    parent: int | None
-    state: str | None
-    made_by: str
-
-
 @dataclass(frozen=True, slots=True)
 class NothingSince:
     """The table has no commit of the writer from that number on."""
@@ -127,18 +100,18 @@ Taken: TypeAlias = NothingSince | Back | Tied
 
 
 def taken_back(
-    writer: str, number: int, standing: CommitState | None, line: Sequence[Line]
+    writer: str, number: int, standing: CommitState | None, line: Sequence[SnapshotState]
 ) -> Taken:
     """Return how the writer's commits from that number on can be taken from the table again.
 
-    `standing` is the commit state that holds for the table.
+    `standing` is the commit state that holds for the table, `line` its main line, the head first.
     """
     if standing is None or _next(standing) <= number:
         return NothingSince()
-    others: list[Line] = []
-    last: tuple[Line, CommitState] | None = None
+    others: list[SnapshotState] = []
+    last: tuple[SnapshotState, CommitState] | None = None
     before: CommitState | None = None
-    commits, below = 0, list[Line]()
+    commits, below = 0, list[SnapshotState]()
     for one in line:
         state = None if one.state is None else CommitState.from_json(one.state)
         if state is None or state.identity.writer != writer:

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 def with_unfollowed(schema: Record, refused: Record) -> Record:
     """Return the schema, and after its own fields those that only the refused one has."""
-    fields = [replace(field, type=_type(field, refused)) for field in schema.fields]
+    others = {field.name: field.type for field in refused.fields}
+    fields = [
+        replace(field, type=_merged(field.type, others.get(field.name, field.type)))
+        for field in schema.fields
+    ]
     known = {field.name.casefold() for field in schema.fields}
     new = [
         Field(field.name, field.type, nullable=True, default="null")
@@ -37,11 +41,6 @@ def with_unfollowed(schema: Record, refused: Record) -> Record:
 def unfollowed_in(schema: Record, whole: Record) -> Find:
     """Return what names the first field of a row that only the refused schema has."""
     return _finder(schema, whole) or _nothing
-
-
-def _type(field: Field, refused: Record) -> Type:
-    other = next((one.type for one in refused.fields if one.name == field.name), None)
-    return field.type if other is None else _merged(field.type, other)
 
 
 def _merged(own: Type, other: Type) -> Type:
@@ -72,11 +71,8 @@ def _in_record(own: Record, whole: Record) -> Find | None:
         for number, field in enumerate(own.fields)
         if (find := _finder(field.type, whole.fields[number].type)) is not None
     ]
-    new = [
-        (attribute(number), field.name)
-        for number, field in enumerate(whole.fields)
-        if number >= len(own.fields)
-    ]
+    names = [(attribute(number), field.name) for number, field in enumerate(whole.fields)]
+    new = names[len(own.fields) :]
     if not inside and not new:
         return None
 

@@ -24,7 +24,7 @@ from headrace.records.rows import row_class
 from headrace.schema.avro import parse_avro
 from lake_writer.audit import audit
 from lake_writer.plan import landing_plan, values_of
-from lake_writer.task import LandingWork, work
+from lake_writer.task import LandingWork
 from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
@@ -167,7 +167,7 @@ def test_bad_records_are_kept_before_files_are_told_of(
         raise OSError("injected")
 
     monkeypatch.setattr(TableFiles, "close", failing)
-    done = work(task.work)
+    done = task.work.do()
     assert isinstance(done.problem, Transient)
     assert [one.value for one in pipelines.seen(f"{name}.quarantine", "fronting")] == [b"poison"]
     assert (done.files, task.files()) == ((), [])
@@ -176,7 +176,7 @@ def test_bad_records_are_kept_before_files_are_told_of(
 def test_where_a_task_stops_it_leaves_nothing(pipelines: Pipelines, name: str) -> None:
     pipelines.send(name, [*map(event, range(20)), b"poison"])
     task = WithoutSpark(pipelines, name, hygiene={"on_bad_record": "fail"})
-    done = work(task.work)
+    done = task.work.do()
     assert isinstance(done.problem, Terminal)
     assert "stops at a rejected record" in str(done.problem)
     assert task.files() == []
@@ -190,7 +190,7 @@ def test_a_timestamp_that_is_none_is_turned_away(
     pipelines.send(
         name, [KafkaRecord(event(1), b"k"), KafkaRecord(event(2), b"k", timestamp_ms=at_ms)]
     )
-    done = work(WithoutSpark(pipelines, name).work)
+    done = WithoutSpark(pipelines, name).work.do()
     assert done.problem is None
     assert (done.records, done.quarantined, sum(one.record_count for one in done.files)) == (
         2,

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from headrace.landing.completeness import (
     MOST_PENDING,
     Completeness,
-    CompleteUpTo,
     Ends,
     complete_up_to,
     completeness_property,
@@ -63,9 +62,9 @@ def test_what_other_tools_read() -> None:
 def test_the_writer_that_is_least_far_counts() -> None:
     far, near, never = Completeness(2 * 10**15), Completeness(10**15), Completeness()
     said = {completeness_property("far"): far.to_json({0: 9}), "another": "property"}
-    assert complete_up_to(said) == CompleteUpTo(2 * 10**15)
+    assert complete_up_to(said) == Completeness(2 * 10**15)
     said[completeness_property("near")] = near.to_json({0: 9})
-    assert complete_up_to(said) == CompleteUpTo(10**15)
+    assert complete_up_to(said) == Completeness(10**15)
     said[completeness_property("never")] = never.to_json({})
-    assert complete_up_to(said) == CompleteUpTo(None)
+    assert complete_up_to(said) == Completeness(None)
     assert complete_up_to({}) is None

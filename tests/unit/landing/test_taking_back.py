@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.landing.commit_state import CommitState, Identity, Span
-from headrace.landing.taking_out import Back, Line, NothingSince, Tied, taken_back
+from headrace.landing.commit_state import CommitState, Identity, SnapshotState, Span
+from headrace.landing.taking_out import Back, NothingSince, Tied, taken_back
 
 OWN, OTHER = "counts.0c8e4b69", "another"
 
@@ -15,9 +15,9 @@ def state(writer: str, snapshot: int, span: Span) -> CommitState:
     return CommitState(Identity(writer, "q", "host", 1, "now"), snapshot, {0: span})
 
 
-def table(commits: list[tuple[str, int]]) -> tuple[list[Line], CommitState | None]:
+def table(commits: list[tuple[str, int]]) -> tuple[list[SnapshotState], CommitState | None]:
     """Make a table's line of commits, oldest first: who, and after how many idle batches."""
-    line: list[Line] = []
+    line: list[SnapshotState] = []
     following, first, holds = 0, None, None
     for snapshot, (writer, idle) in enumerate(commits):
         said = None
@@ -30,7 +30,9 @@ def table(commits: list[tuple[str, int]]) -> tuple[list[Line], CommitState | Non
         elif writer == OTHER:
             said = state(OTHER, snapshot, Span(0, 0, 1))
         parent = snapshot - 1 if snapshot else None
-        line.insert(0, Line(snapshot, parent, None if said is None else said.to_json(), writer))
+        line.insert(
+            0, SnapshotState(snapshot, None if said is None else said.to_json(), parent, writer)
+        )
     return line, holds
 
 
