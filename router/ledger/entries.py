@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Terminal
@@ -34,6 +34,11 @@ class Counts:
             dict(Counter(self.dropped) + Counter(other.dropped)),
             self.quarantined + other.quarantined,
         )
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The counts by name, whatever the rule that dropped records broke."""
+        return asdict(self) | {"dropped": sum(self.dropped.values())}
 
     @property
     def accounted(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -10,7 +10,7 @@ import structlog
 from headrace.kafka.positions import capped
 from headrace.kafka.source_topic import require_not_shorter
 from headrace.line.job import Batch
-from router.ledger.entries import Counts, LedgerEntry, LedgerStretch, checked
+from router.ledger.entries import Counts, LedgerEntry, LedgerStretch
 from router.run.groups import shares
 from router.run.member import now_text
 from router.tasks.task import RoutingWork
@@ -31,29 +31,20 @@ MOST_PER_BATCH: Final = 1_000_000
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class JobSettings:
-    """What all jobs of a stream have in common; with `once` they end where the topic ends now."""
+@dataclass(slots=True)
+class RouterJob:
+    """The members of one query, by name; with `once` it ends where the topic ends now."""
 
+    name: str
+    members: Mapping[str, Member]
     planner: Planner
     plan: RoutePlan
     source: SourceTopic
     tasks: int
-    trigger: timedelta | None
+    interval: timedelta | None
     once: bool
-
-
-class RouterJob:
-    """The members of one group."""
-
-    def __init__(self, name: str, settings: JobSettings, members: Sequence[Member]) -> None:
-        self.name = name
-        self.interval = settings.trigger
-        self._settings = settings
-        self._members = {member.name: member for member in members}
-        self._plan = settings.plan
-        self._until: Mapping[int, int] | None = None
-        self._stretches: dict[str, dict[int, LedgerStretch]] = {}
+    _until: Mapping[int, int] | None = field(default=None, init=False)
+    _stretches: dict[str, dict[int, LedgerStretch]] = field(default_factory=dict, init=False)
 
     @property
     def is_done(self) -> bool:
@@ -61,22 +52,21 @@ class RouterJob:
         until = self._until or {}
         return all(
             member.positions.get(number, 0) >= end
-            for member in self._members.values()
+            for member in self.members.values()
             for number, end in until.items()
         )
 
     def begin(self) -> None:
         """Look up what its tasks need, and where its members are."""
-        settings = self._settings
-        self._plan = settings.planner.resolved(settings.plan, self._members)
-        for member in self._members.values():
-            member.begin(settings.source)
-        if settings.once and self._until is None:
-            self._until = settings.source.kafka.ends(settings.source.topic).next_offsets
+        self.plan = self.planner.resolved(self.plan, self.members)
+        for member in self.members.values():
+            member.begin(self.source)
+        if self.once and self._until is None:
+            self._until = self.source.kafka.ends(self.source.topic).next_offsets
 
     def next_batch(self) -> Batch | None:
         """Return the ranges that the topic has behind the members' positions."""
-        source = self._settings.source
+        source = self.source
         # Before the records are read: what a leader had by then was not replaced since.
         held = source.kafka.ends(source.topic)
         there = held.next_offsets
@@ -86,14 +76,14 @@ class RouterJob:
         if first == there:
             return None
         topic_id = source.identity()
-        for member in self._members.values():
+        for member in self.members.values():
             member.require_same(topic_id)
         ends = capped({source.topic: first}, {source.topic: there}, MOST_PER_BATCH)[source.topic]
         self._stretches = {
-            name: self._stretches_of(member, held, ends) for name, member in self._members.items()
+            name: self._stretches_of(member, held, ends) for name, member in self.members.items()
         }
         widths = {number: end - first[number] for number, end in ends.items()}
-        works = [self._work(part, ends) for part in shares(widths, self._settings.tasks)]
+        works = [self._work(part, ends) for part in shares(widths, self.tasks)]
         return Batch(works, ends, sum(there[number] - end for number, end in ends.items()))
 
     def finish(self, answers: Sequence[Done]) -> None:
@@ -101,7 +91,7 @@ class RouterJob:
         for done in answers:
             if done.problem is not None:
                 raise done.problem
-        for name, member in self._members.items():
+        for name, member in self.members.items():
             counts = {
                 number: one for done in answers for number, one in done.counts.get(name, {}).items()
             }
@@ -111,7 +101,7 @@ class RouterJob:
             }
             if stretches:
                 entry = LedgerEntry(member.next_batch, now_text(), stretches)
-                member.record(checked(entry))
+                member.record(entry)
                 log.info("batch routed", output=name, batch=entry.batch, **shown(entry.counts))
 
     def _first_positions(self, ends: Mapping[int, int]) -> dict[int, int]:
@@ -120,7 +110,7 @@ class RouterJob:
         A partition that a member does not know was made after it began: nothing of it was read.
         """
         return {
-            number: min(member.positions.get(number, 0) for member in self._members.values())
+            number: min(member.positions.get(number, 0) for member in self.members.values())
             for number in ends
         }
 
@@ -128,7 +118,7 @@ class RouterJob:
         self, member: Member, held: TopicEnds, ends: Mapping[int, int]
     ) -> dict[int, LedgerStretch]:
         """Return what a member is to read, as its ledger will have it, before anything is counted."""
-        source = self._settings.source
+        source = self.source
         reached = member.reached
         begin = {number: reached[number].offset if number in reached else 0 for number in ends}
         if any(ends[number] < at for number, at in begin.items()):
@@ -158,16 +148,10 @@ class RouterJob:
             }
             for name, stretches in self._stretches.items()
         }
-        return RoutingWork(self._plan, {number: ends[number] for number in partitions}, starts)
+        return RoutingWork(self.plan, {number: ends[number] for number in partitions}, starts)
 
 
 def shown(counts: Counts) -> dict[str, int]:
     """Return the counts for a log line or a report, without what did not happen."""
-    whole = {
-        "read": counts.read,
-        "written": counts.written,
-        "filtered": counts.filtered,
-        "dropped": sum(counts.dropped.values()),
-        "quarantined": counts.quarantined,
-    }
-    return {name: value for name, value in whole.items() if value or name in {"read", "written"}}
+    always = {"read", "written"}
+    return {name: value for name, value in counts.numbers.items() if value or name in always}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from router.plan.model import QUARANTINE
@@ -17,7 +16,11 @@ if TYPE_CHECKING:
 
 def as_json(stream: str, counts: Mapping[str, Counts]) -> str:
     """Return the counts of every output, and of the quarantine, as one JSON object."""
-    outputs = {name: _fields(count) for name, count in counts.items() if name != QUARANTINE}
+    outputs = {
+        name: {**count.numbers, "dropped_by": dict(count.dropped)}
+        for name, count in counts.items()
+        if name != QUARANTINE
+    }
     whole: dict[str, object] = {"stream": stream, "outputs": outputs}
     if QUARANTINE in counts:
         whole["quarantine"] = {"records": counts[QUARANTINE].quarantined}
@@ -36,10 +39,3 @@ def as_text(stream: str, counts: Mapping[str, Counts]) -> str:
         )
         lines.append(f"  {name:<{width}}  {shown_counts}")
     return "\n".join(lines)
-
-
-def _fields(counts: Counts) -> dict[str, object]:
-    return asdict(counts) | {
-        "dropped": sum(counts.dropped.values()),
-        "dropped_by": dict(counts.dropped),
-    }
