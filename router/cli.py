@@ -244,15 +244,11 @@ def replay_quarantined(
     from headrace.signals import Drain
     from router.explain.explanation import spark_evaluator
     from router.quarantine import report
-    from router.quarantine.replay import QuarantineReplay, Request, shown_progress
+    from router.quarantine.replay import Request, replay_quarantine
 
-    replay = QuarantineReplay(workspace, stream, Request(outputs, dry_run))
-    with (
-        Drain() as drain,
-        spark_evaluator(workspace, stream) as by_spark,
-        shown_progress() as progress,
-    ):
-        replayed = replay.run(by_spark, drain, progress)
+    with Drain() as drain, spark_evaluator(workspace, stream) as by_spark:
+        request = Request(outputs, dry_run)
+        replayed = replay_quarantine(workspace, stream, request, by_spark, drain)
     shown = report.replay_json if as_json else report.replay_text
     click.echo(shown(replayed))
 

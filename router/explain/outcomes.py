@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from headrace.kafka.message import GivenMessage
-    from headrace.records.hygiene.rules import Broken
+    from headrace.records.hygiene.rules import Broken, OnBadRecord
     from headrace.records.rows import Headers, HeadersToSend, Row
     from router.plan.model import Outlet, RoutePlan
     from router.tasks.compile import CompiledOutlet
@@ -39,9 +39,10 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A record that the output's expressions fail on."""
+    """A record that the output's expressions fail on, and what the stream does with it."""
 
     reason: str
+    action: OnBadRecord
 
 
 Outcome: TypeAlias = Passed | Filtered | Failed
@@ -129,7 +130,8 @@ class Evaluator:
         for name, collected in zip(self._names, given, strict=True):
             outcomes[name] = collected[0] if collected else Filtered()
         for index, _, problem in failed:
-            outcomes[self._names[index]] = Failed(reason_of(problem))
+            action = self._plan.hygiene.on_bad_record
+            outcomes[self._names[index]] = Failed(reason_of(problem), action)
         wanted = {name: one for name, one in outcomes.items() if name in names}
         return Evaluated(record, None, good[0][1], wanted)
 

@@ -79,7 +79,7 @@ def _outcome_text(plan: RoutePlan, name: str, outcome: Outcome | None, target: T
         case Failed():
             return [
                 f"rejected: {outcome.reason} (rule: expression)",
-                f"by output {name} alone: {_action(plan, plan.hygiene.on_bad_record)}",
+                f"by output {name} alone: {_action(plan, outcome.action)}",
             ]
         case Passed():
             return [
@@ -130,21 +130,20 @@ def _record_fields(explanation: Explanation, line: int, one: Evaluated) -> dict[
         "read": json.loads(explanation.seen(one)),
         "masked": list(plan.hygiene.masks),
         "outputs": {
-            name: _outcome_fields(plan, outcome, explanation.targets[name])
+            name: _outcome_fields(outcome, explanation.targets[name])
             for name, outcome in one.outcomes.items()
         },
     }
 
 
-def _outcome_fields(plan: RoutePlan, outcome: Outcome | None, target: Target) -> dict[str, object]:
+def _outcome_fields(outcome: Outcome | None, target: Target) -> dict[str, object]:
     match outcome:
         case None:
             return {"outcome": "not evaluated"}
         case Filtered():
             return {"outcome": "filtered"}
         case Failed():
-            becomes = plan.hygiene.on_bad_record
-            return {"outcome": "bad", "reason": outcome.reason, "becomes": becomes}
+            return {"outcome": "bad", "reason": outcome.reason, "becomes": outcome.action}
         case Passed():
             fields = {"outcome": "written", "value": _value(outcome.value)}
             return fields | _beside_fields(outcome, target)

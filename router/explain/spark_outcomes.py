@@ -17,7 +17,7 @@ from router.tasks.spark_output import evaluate, values_type
 from router.tasks.spark_tasks import OUT, decoded_batch, encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -32,18 +32,20 @@ def spark_outcomes(
     spark: SparkSession, plan: RoutePlan, outlet: Outlet, good: Sequence[tuple[GivenMessage, Row]]
 ) -> list[Outcome]:
     """Return what becomes of each of these decoded records, in their order."""
-    if not good:
-        return []
     # The columns that name a position are not asked for: the records know it.
     batch = decoded_batch(plan, 0, good, [])
     # One task, so that the order stays.
-    rows = spark.range(0, 1, 1, 1).mapInArrow(_giving(batch), from_arrow_schema(batch.schema))
+    rows = spark.range(0, 1, 1, 1).mapInArrow(
+        lambda _: iter([batch]), from_arrow_schema(batch.schema)
+    )
     evaluated = rows.withColumn(OUT, evaluate(outlet)).select(OUT)
     written = from_spark(values_type(evaluated))
     # As Arrow's own bytes: Spark's way back to Python minds a null where a field of it has none.
     answer = StructType([StructField("found", BinaryType())])
     rows_ = evaluated.mapInArrow(_serialized, answer).collect()
-    found = pa.chunked_array([_batch(row["found"]).column(OUT) for row in rows_]).combine_chunks()
+    found = pa.chunked_array(
+        [pa.ipc.open_stream(row["found"]).read_next_batch().column(OUT) for row in rows_]
+    ).combine_chunks()
     return _outcomes(found, plan, outlet, written, [record for record, _ in good])
 
 
@@ -53,17 +55,6 @@ def _serialized(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
         yield pa.RecordBatch.from_pydict({"found": [sink.getvalue().to_pybytes()]})
-
-
-def _batch(data: bytes) -> pa.RecordBatch:
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
-
-
-def _giving(
-    batch: pa.RecordBatch,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    return lambda _numbers: iter([batch])
 
 
 def _outcomes(
@@ -79,10 +70,11 @@ def _outcomes(
     keys = through.field("key").to_pylist()
     encode = encoder(outlet, written)
     headers = headers_of(plan.source.region, has_origin=outlet.has_origin)
+    action = plan.hygiene.on_bad_record
     outcomes: list[Outcome] = []
     for number, record in enumerate(records):
         if failed[number]:
-            outcomes.append(Failed("Spark cannot evaluate it"))
+            outcomes.append(Failed("Spark cannot evaluate it", action))
         elif filtered[number]:
             outcomes.append(Filtered())
         else:
@@ -90,7 +82,7 @@ def _outcomes(
             try:
                 value = encode(rows[number])
             except Exception as problem:  # noqa: BLE001 - as a task takes it
-                outcomes.append(Failed(reason_of(problem)))
+                outcomes.append(Failed(reason_of(problem), action))
             else:
                 outcomes.append(passed(value, keys[number], headers(record, origin)))
     return outcomes

@@ -12,7 +12,7 @@ from headrace.errors import Terminal
 from headrace.kafka.offset_set import OffsetSet
 from headrace.records.hygiene.rules import Broken
 from router.explain.outcomes import Evaluator, Failed, Filtered, Passed
-from router.quarantine.records import MOST_REASONS
+from router.quarantine.records import count_reason
 from router.tasks.sending import Sending, sent_as
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ class ReplayTally:
     def bad(self, reason: str) -> None:
         """Count a record that is still bad, and why."""
         self.still_bad += 1
-        known = reason in self.reasons or len(self.reasons) < MOST_REASONS
-        self.reasons[reason if known else "other reasons"] += 1
+        count_reason(self.reasons, reason, "other reasons")
 
 
 @dataclass(slots=True)
@@ -88,7 +87,7 @@ class RecordReplay:
                         continue
                     case Filtered():
                         tally.filtered += 1
-                    case Failed() | Broken() if self._action(outcome) == "drop":
+                    case Failed() | Broken() if outcome.action == "drop":
                         tally.dropped += 1
                     case Failed() | Broken():
                         tally.bad(outcome.reason)
@@ -101,17 +100,17 @@ class RecordReplay:
         good: Sequence[tuple[str, QuarantinedRecord, Passed]],
         settled: list[tuple[str, QuarantinedRecord]],
     ) -> None:
-        if self._report.dry_run:
-            for name, _, _ in good:
-                self._report.outputs[name].replayed += 1
-            return
-        refused = _send(self._plan, self._done, [(name, one) for name, _, one in good])
+        is_sent = not self._report.dry_run
+        to_send = [(name, one) for name, _, one in good]
+        refused = _send(self._plan, self._done, to_send) if is_sent else {}
         for index, (name, kept, _) in enumerate(good):
             if index in refused:
                 self._report.outputs[name].bad(refused[index])
             else:
                 self._report.outputs[name].replayed += 1
                 settled.append((name, kept))
+        if not is_sent:
+            return
         for name, kept in settled:
             self._done[name].add(kept.position.partition, kept.position.offset)
         for name in {name for name, _ in settled}:
@@ -129,11 +128,6 @@ class RecordReplay:
         for name in set(names) - set(open_):
             self._report.outputs[name].already += 1
         return open_
-
-    def _action(self, outcome: Failed | Broken) -> str:
-        if isinstance(outcome, Broken):
-            return outcome.action
-        return self._plan.hygiene.on_bad_record
 
 
 def _send(
