@@ -157,10 +157,15 @@ def explain(
     from contextlib import nullcontext
 
     from router.explain import report
-    from router.explain.explanation import explanation_of, spark_evaluator
+    from router.explain.explanation import explain as explain_records
+    from router.explain.explanation import spark_evaluator
+    from router.explain.given_records import read_given
+    from router.plan.planner import Planner
 
+    plan = Planner(workspace, stream).plan()
+    given = list(read_given(file, plan.source, envelope=envelope))
     with spark_evaluator(workspace, stream) if with_spark else nullcontext() as by_spark:
-        found = explanation_of(workspace, stream, file, by_spark, envelope=envelope)
+        found = explain_records(plan, given, by_spark)
     click.echo(report.as_json(found) if as_json else report.as_text(found))
 
 

@@ -121,14 +121,13 @@ class Evaluator:
         self._decode([record], record.partition(), now_ms, good, bad)
         if bad:
             return Evaluated(record, bad[0][1])
-        given: list[list[Passed]] = [[] for _ in self._names]
         failed: list[tuple[int, GivenMessage, Exception]] = []
-        sends = [without_queue(_Collecting(into)) for into in given]
+        outcomes: dict[str, Outcome | None] = {
+            one.outlet.name: None if one.compiled is None else Filtered()
+            for one in self.evaluations
+        }
+        sends = [without_queue(_collecting(outcomes, name)) for name in self._names]
         self._route([record], record.partition(), now_ms, sends, bad, failed)
-        all_of_them = [one.outlet.name for one in self.evaluations]
-        outcomes: dict[str, Outcome | None] = dict.fromkeys(all_of_them)
-        for name, collected in zip(self._names, given, strict=True):
-            outcomes[name] = collected[0] if collected else Filtered()
         for index, _, problem in failed:
             action = self._plan.hygiene.on_bad_record
             outcomes[self._names[index]] = Failed(reason_of(problem), action)
@@ -136,16 +135,15 @@ class Evaluator:
         return Evaluated(record, None, good[0][1], wanted)
 
 
-class _Collecting:
-    """Takes the place of a producer."""
+def _collecting(outcomes: dict[str, Outcome | None], name: str) -> Callable[..., None]:
+    """Return what takes the place of an output's producer."""
 
-    def __init__(self, into: list[Passed]) -> None:
-        self._into = into
-
-    def __call__(
-        self, _topic: str, value: bytes | None, key: bytes | str | None, headers: HeadersToSend
+    def collect(
+        _topic: str, value: bytes | None, key: bytes | str | None, headers: HeadersToSend
     ) -> None:
-        self._into.append(passed(value, key, headers))
+        outcomes[name] = passed(value, key, headers)
+
+    return collect
 
 
 def passed(value: bytes | str | None, key: bytes | str | None, headers: HeadersToSend) -> Passed:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Terminal
 from headrace.kafka.offset_set import shown_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 # The batch of the first entry, which says where a member began.
 BEGINNING: Final = -1
@@ -126,22 +128,13 @@ def flaws(entries: Iterable[LedgerEntry]) -> list[Flaw]:
     return found
 
 
-def positions(entries: Iterable[LedgerEntry]) -> dict[int, int]:
-    """Return the next offset of each partition."""
-    return {
-        partition: stretch.end_exclusive
-        for entry in entries
-        for partition, stretch in entry.stretches.items()
-    }
-
-
-def epochs(entries: Iterable[LedgerEntry]) -> dict[int, int]:
-    """Return the epoch that is known of each partition's next offset."""
-    return {
-        partition: stretch.epoch
-        for entry in entries
-        for partition, stretch in entry.stretches.items()
-    }
+def by_partition(entries: Iterable[LedgerEntry]) -> dict[int, list[LedgerStretch]]:
+    """Return the stretches of each partition, in their order."""
+    found: dict[int, list[LedgerStretch]] = {}
+    for entry in entries:
+        for partition, stretch in entry.stretches.items():
+            found.setdefault(partition, []).append(stretch)
+    return found
 
 
 def checked(entry: LedgerEntry) -> LedgerEntry:
@@ -155,17 +148,10 @@ def checked(entry: LedgerEntry) -> LedgerEntry:
     return entry
 
 
-def rolled_up(entries: Iterable[LedgerEntry]) -> LedgerEntry:
+def rolled_up(entries: Sequence[LedgerEntry]) -> LedgerEntry:
     """Return one entry that says the same as many in a row, without their batches."""
-    stretches: dict[int, LedgerStretch] = {}
-    last: LedgerEntry | None = None
-    for last in entries:
-        for partition, stretch in last.stretches.items():
-            known = stretches.get(partition)
-            stretches[partition] = stretch if known is None else known + stretch
-    if last is None:
-        raise ValueError("the ledger has no entry to merge")
-    return LedgerEntry(last.batch, last.at, stretches)
+    stretches = {partition: reduce(add, own) for partition, own in by_partition(entries).items()}
+    return LedgerEntry(entries[-1].batch, entries[-1].at, stretches)
 
 
 def _within(entry: LedgerEntry, partition: int, stretch: LedgerStretch) -> Iterable[Flaw]:

@@ -50,11 +50,7 @@ class RouterJob:
     def is_done(self) -> bool:
         """Whether every member is where the topic ended when it was first looked at."""
         until = self._until or {}
-        return all(
-            member.positions.get(number, 0) >= end
-            for member in self.members.values()
-            for number, end in until.items()
-        )
+        return all(at >= until[number] for number, at in self._first_positions(until).items())
 
     def begin(self) -> None:
         """Look up what its tasks need, and where its members are."""
@@ -109,10 +105,8 @@ class RouterJob:
 
         A partition that a member does not know was made after it began: nothing of it was read.
         """
-        return {
-            number: min(member.positions.get(number, 0) for member in self.members.values())
-            for number in ends
-        }
+        known = [member.positions for member in self.members.values()]
+        return {number: min(one.get(number, 0) for one in known) for number in ends}
 
     def _stretches_of(
         self, member: Member, held: TopicEnds, ends: Mapping[int, int]

@@ -58,8 +58,10 @@ class Member:
     @property
     def reached(self) -> dict[int, Reached]:
         """The next offset of each partition, and a leader's epoch that is known to have had it."""
-        epochs = self.ledger.epochs
-        return {number: Reached(at, epochs[number]) for number, at in self.positions.items()}
+        return {
+            number: Reached(stretch.end_exclusive, stretch.epoch)
+            for number, stretch in self.ledger.last.items()
+        }
 
     def begin(self, source: SourceTopic) -> None:
         """Make sure of its position: where it was, or for a new one where its stream says."""
