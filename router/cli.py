@@ -83,9 +83,8 @@ def start(
     """
     from headrace.signals import Drain
     from headrace.spark import session
+    from router.run import report
     from router.run.jobs import StreamRouter
-    from router.run.report import as_json as report_json
-    from router.run.report import as_text as report_text
 
     name = stream.config.name
     with Drain() as drain:
@@ -93,7 +92,7 @@ def start(
         conf = stream_router.prepare()
         with session(workspace, f"router-{name}", conf, lasting=not once) as spark:
             counts = stream_router.run(spark, drain, once=once)
-    click.echo(report_json(name, counts) if as_json else report_text(name, counts))
+    click.echo(report.as_json(name, counts) if as_json else report.as_text(name, counts))
 
 
 @router.command()

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from headrace.kafka.message import GivenMessage
     from headrace.records.rows import Row
-    from headrace.schema.model import Record
     from router.explain.outcomes import Outcome
     from router.plan.model import Outlet, RoutePlan
 
@@ -42,11 +41,31 @@ def spark_outcomes(
     written = from_spark(values_type(evaluated))
     # As Arrow's own bytes: Spark's way back to Python minds a null where a field of it has none.
     answer = StructType([StructField("found", BinaryType())])
-    rows_ = evaluated.mapInArrow(_serialized, answer).collect()
+    answers = evaluated.mapInArrow(_serialized, answer).collect()
     found = pa.chunked_array(
-        [pa.ipc.open_stream(row["found"]).read_next_batch().column(OUT) for row in rows_]
+        [pa.ipc.open_stream(row["found"]).read_next_batch().column(OUT) for row in answers]
     ).combine_chunks()
-    return _outcomes(found, plan, outlet, written, [record for record, _ in good])
+    through = found.field("passed")
+    failed, filtered = found.is_null().to_pylist(), through.is_null().to_pylist()
+    values = to_rows(through.field("values"), written)
+    keys = through.field("key").to_pylist()
+    encode = encoder(outlet, written)
+    headers = headers_of(plan.source.region, has_origin=outlet.has_origin)
+    action = plan.hygiene.on_bad_record
+
+    def outcome(number: int, record: GivenMessage) -> Outcome:
+        if failed[number]:
+            return Failed("Spark cannot evaluate it", action)
+        if filtered[number]:
+            return Filtered()
+        try:
+            value = encode(values[number])
+        except Exception as problem:  # noqa: BLE001 - as a task takes it
+            return Failed(reason_of(problem), action)
+        origin = f"{plan.source.topic}/{record.partition()}/"
+        return passed(value, keys[number], headers(record, origin))
+
+    return [outcome(number, record) for number, (record, _) in enumerate(good)]
 
 
 def _serialized(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
@@ -55,34 +74,3 @@ def _serialized(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
         yield pa.RecordBatch.from_pydict({"found": [sink.getvalue().to_pybytes()]})
-
-
-def _outcomes(
-    found: pa.StructArray,
-    plan: RoutePlan,
-    outlet: Outlet,
-    written: Record,
-    records: Sequence[GivenMessage],
-) -> list[Outcome]:
-    through = found.field("passed")
-    failed, filtered = found.is_null().to_pylist(), through.is_null().to_pylist()
-    rows = to_rows(through.field("values"), written)
-    keys = through.field("key").to_pylist()
-    encode = encoder(outlet, written)
-    headers = headers_of(plan.source.region, has_origin=outlet.has_origin)
-    action = plan.hygiene.on_bad_record
-    outcomes: list[Outcome] = []
-    for number, record in enumerate(records):
-        if failed[number]:
-            outcomes.append(Failed("Spark cannot evaluate it", action))
-        elif filtered[number]:
-            outcomes.append(Filtered())
-        else:
-            origin = f"{plan.source.topic}/{record.partition()}/"
-            try:
-                value = encode(rows[number])
-            except Exception as problem:  # noqa: BLE001 - as a task takes it
-                outcomes.append(Failed(reason_of(problem), action))
-            else:
-                outcomes.append(passed(value, keys[number], headers(record, origin)))
-    return outcomes

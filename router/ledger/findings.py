@@ -113,16 +113,14 @@ def _lost(topic: str, entries: Sequence[LedgerEntry]) -> Iterator[Finding]:
                     "they hold now were not routed"
                 )
                 yield Finding("lost", number, f"lost: {shown(topic, number, others)}: {why}")
-            if not stretch.lost:
-                continue
-            why = "the topic lost them before they were routed"
-            if index == 0 and entry.batch != BEGINNING:
-                # Old batches are kept as one, without their borders.
-                where = shown(topic, number, range(stretch.start, stretch.end_exclusive))
-                yield Finding("lost", number, f"lost: {stretch.lost:,} offsets in {where}: {why}")
-            else:
-                gap = range(stretch.start, stretch.start + stretch.lost)
-                yield Finding("lost", number, f"lost: {shown(topic, number, gap)}: {why}")
+            if stretch.lost:
+                what = shown(topic, number, range(stretch.start, stretch.start + stretch.lost))
+                if index == 0 and entry.batch != BEGINNING:
+                    # Old batches are kept as one, without their borders.
+                    whole = range(stretch.start, stretch.end_exclusive)
+                    what = f"{stretch.lost:,} offsets in {shown(topic, number, whole)}"
+                message = f"lost: {what}: the topic lost them before they were routed"
+                yield Finding("lost", number, message)
 
 
 def _against(topic: str, number: int, done: int, span: range | None) -> Iterator[Finding]:

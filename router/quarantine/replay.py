@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from headrace.errors import UsageError
 from headrace.locks import hold
+from router.explain.outcomes import Evaluator
 from router.ledger.state import stream_state
 from router.plan.model import QUARANTINE, ToTable
 from router.plan.planner import Planner
@@ -75,7 +76,7 @@ def replay_quarantine(
             plan = planner.resolved(plan, names)
         topic_id = kafka.topic_id(quarantine.topic)
         done = {name: Replayed(state / "replayed" / f"{name}.json", topic_id) for name in names}
-        records = RecordReplay(plan, report, done, by_spark)
+        records = RecordReplay(plan, report, done, Evaluator(plan, names, by_spark))
         whole = sum(map(len, kafka.offsets(quarantine.topic).values()))
         for read, group in _groups(kafka.records(quarantine.topic), report):
             records.replay(group)
