@@ -11,7 +11,6 @@ from router.plan.model import ToSearch, ToTable, ToTopic
 from router.tasks.search_documents import document_id
 
 if TYPE_CHECKING:
-    from headrace.records.hygiene.rules import Broken
     from router.explain.explanation import Explanation
     from router.explain.outcomes import Evaluated, Evaluation, Outcome
     from router.plan.model import RoutePlan, Target
@@ -57,8 +56,10 @@ def target_text(target: Target) -> str:
 def _record_lines(explanation: Explanation, one: Evaluated, width: int) -> list[str]:
     plan = explanation.plan
     if one.broken is not None:
+        column = one.broken.column
+        rule = one.broken.kind if column is None else f"{one.broken.kind} of {column}"
         becomes = _action(plan, one.broken.action)
-        return [f"rejected: {one.broken.reason} (rule: {_rule(one.broken)})", becomes]
+        return [f"rejected: {one.broken.reason} (rule: {rule})", becomes]
     masked = ", ".join(plan.hygiene.masks)
     lines = [
         f"{'read':<{width}}  {_short(explanation.seen(one))}{f'  (masked: {masked})' if masked else ''}"
@@ -188,10 +189,6 @@ def _short(data: bytes | None) -> str:
         return "null"
     shown = printable(data)
     return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}… ({len(data):,} bytes)"
-
-
-def _rule(broken: Broken) -> str:
-    return broken.kind if broken.column is None else f"{broken.kind} of {broken.column}"
 
 
 def _action(plan: RoutePlan, action: str) -> str:
