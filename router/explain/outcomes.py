@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.expressions.compiled.compiler import NotCompiled
+from headrace.records.hygiene.rules import Broken
 from router.plan.model import ToTable, ToTopic
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.sending import as_bytes, reason_of
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from headrace.kafka.message import GivenMessage
-    from headrace.records.hygiene.rules import Broken, OnBadRecord
     from headrace.records.rows import Headers, HeadersToSend, Row
     from router.plan.model import Outlet, RoutePlan
     from router.tasks.compile import CompiledOutlet
@@ -37,15 +37,7 @@ class Filtered:
     """A record that the output's filter does not let pass."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A record that the output's expressions fail on, and what the stream does with it."""
-
-    reason: str
-    action: OnBadRecord
-
-
-Outcome: TypeAlias = Passed | Filtered | Failed
+Outcome: TypeAlias = Passed | Filtered | Broken
 # What lets Spark evaluate an output over decoded records.
 BySpark: TypeAlias = (
     "Callable[[RoutePlan, Outlet, Sequence[tuple[GivenMessage, Row]]], list[Outcome]]"
@@ -129,8 +121,7 @@ class Evaluator:
         sends = [without_queue(_collecting(outcomes, name)) for name in self._names]
         self._route([record], record.partition(), now_ms, sends, bad, failed)
         for index, _, problem in failed:
-            action = self._plan.hygiene.on_bad_record
-            outcomes[self._names[index]] = Failed(reason_of(problem), action)
+            outcomes[self._names[index]] = failure(self._plan, reason_of(problem))
         wanted = {name: one for name, one in outcomes.items() if name in names}
         return Evaluated(record, None, good[0][1], wanted)
 
@@ -144,6 +135,11 @@ def _collecting(outcomes: dict[str, Outcome | None], name: str) -> Callable[...,
         outcomes[name] = passed(value, key, headers)
 
     return collect
+
+
+def failure(plan: RoutePlan, reason: str) -> Broken:
+    """Return a record that the expressions of one output fail on."""
+    return Broken("expression", None, reason, plan.hygiene.on_bad_record)
 
 
 def passed(value: bytes | str | None, key: bytes | str | None, headers: HeadersToSend) -> Passed:

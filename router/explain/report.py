@@ -6,7 +6,8 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
-from router.explain.outcomes import Failed, Filtered, Passed
+from headrace.records.hygiene.rules import Broken
+from router.explain.outcomes import Filtered, Passed
 from router.plan.model import ToSearch, ToTable, ToTopic
 from router.tasks.search_documents import document_id
 
@@ -56,10 +57,7 @@ def target_text(target: Target) -> str:
 def _record_lines(explanation: Explanation, one: Evaluated, width: int) -> list[str]:
     plan = explanation.plan
     if one.broken is not None:
-        column = one.broken.column
-        rule = one.broken.kind if column is None else f"{one.broken.kind} of {column}"
-        becomes = _action(plan, one.broken.action)
-        return [f"rejected: {one.broken.reason} (rule: {rule})", becomes]
+        return [_rejected(one.broken), _action(plan, one.broken.action)]
     masked = ", ".join(plan.hygiene.masks)
     lines = [
         f"{'read':<{width}}  {_short(explanation.seen(one))}{f'  (masked: {masked})' if masked else ''}"
@@ -77,11 +75,9 @@ def _outcome_text(plan: RoutePlan, name: str, outcome: Outcome | None, target: T
             return ["only Spark can evaluate this output: add --spark"]
         case Filtered():
             return ["filtered: the filter is not true for this record"]
-        case Failed():
-            return [
-                f"rejected: {outcome.reason} (rule: expression)",
-                f"by output {name} alone: {_action(plan, outcome.action)}",
-            ]
+        case Broken():
+            becomes = _action(plan, outcome.action)
+            return [_rejected(outcome), f"by output {name} alone: {becomes}"]
         case Passed():
             return [
                 f"written{_named(outcome, target)}",
@@ -143,7 +139,7 @@ def _outcome_fields(outcome: Outcome | None, target: Target) -> dict[str, object
             return {"outcome": "not evaluated"}
         case Filtered():
             return {"outcome": "filtered"}
-        case Failed():
+        case Broken():
             return {"outcome": "bad", "reason": outcome.reason, "becomes": outcome.action}
         case Passed():
             fields = {"outcome": "written", "value": _value(outcome.value)}
@@ -189,6 +185,11 @@ def _short(data: bytes | None) -> str:
         return "null"
     shown = printable(data)
     return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}… ({len(data):,} bytes)"
+
+
+def _rejected(broken: Broken) -> str:
+    rule = broken.kind if broken.column is None else f"{broken.kind} of {broken.column}"
+    return f"rejected: {broken.reason} (rule: {rule})"
 
 
 def _action(plan: RoutePlan, action: str) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from headrace.records.arrow import to_rows
 from headrace.schema.spark import from_spark
-from router.explain.outcomes import Failed, Filtered, passed
+from router.explain.outcomes import Filtered, failure, passed
 from router.tasks.sending import reason_of
 from router.tasks.sent_lines import headers_of
 from router.tasks.spark_output import evaluate, values_type
@@ -51,17 +51,16 @@ def spark_outcomes(
     keys = through.field("key").to_pylist()
     encode = encoder(outlet, written)
     headers = headers_of(plan.source.region, has_origin=outlet.has_origin)
-    action = plan.hygiene.on_bad_record
 
     def outcome(number: int, record: GivenMessage) -> Outcome:
         if failed[number]:
-            return Failed("Spark cannot evaluate it", action)
+            return failure(plan, "Spark cannot evaluate it")
         if filtered[number]:
             return Filtered()
         try:
             value = encode(values[number])
         except Exception as problem:  # noqa: BLE001 - as a task takes it
-            return Failed(reason_of(problem), action)
+            return failure(plan, reason_of(problem))
         origin = f"{plan.source.topic}/{record.partition()}/"
         return passed(value, keys[number], headers(record, origin))
 

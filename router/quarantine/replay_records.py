@@ -11,7 +11,7 @@ from headrace import state_files
 from headrace.errors import Terminal
 from headrace.kafka.offset_set import OffsetSet
 from headrace.records.hygiene.rules import Broken
-from router.explain.outcomes import Failed, Filtered, Passed
+from router.explain.outcomes import Filtered, Passed
 from router.quarantine.records import count_reason
 from router.tasks.sending import Sending, sent_as
 
@@ -81,9 +81,9 @@ class RecordReplay:
                         continue
                     case Filtered():
                         tally.filtered += 1
-                    case Failed() | Broken() if outcome.action == "drop":
+                    case Broken(action="drop"):
                         tally.dropped += 1
-                    case Failed() | Broken():
+                    case Broken():
                         tally.bad(outcome.reason)
                         continue
                 settled.append((name, kept))
