@@ -116,14 +116,10 @@ def flaws(entries: Iterable[LedgerEntry]) -> list[Flaw]:
         for partition, stretch in entry.stretches.items():
             found += _within(entry, partition, stretch)
             before = ends.get(partition, stretch.start)
-            if stretch.start > before:
-                found.append(
-                    Flaw(partition, f"missing: {shown_offsets(range(before, stretch.start))}")
-                )
-            elif stretch.start < before:
-                found.append(
-                    Flaw(partition, f"twice: {shown_offsets(range(stretch.start, before))}")
-                )
+            if stretch.start != before:
+                what = "missing" if stretch.start > before else "twice"
+                offsets = range(*sorted((before, stretch.start)))
+                found.append(Flaw(partition, f"{what}: {shown_offsets(offsets)}"))
             ends[partition] = max(before, stretch.end_exclusive)
     return found
 

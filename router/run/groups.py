@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from headrace.jvm.tasks import spread
 from router.plan.model import QUARANTINE
 
 if TYPE_CHECKING:
@@ -48,9 +47,3 @@ def _lead(positions: Mapping[str, Mapping[int, int]], members: Sequence[str]) ->
 
 def _behind(own: Mapping[int, int], lead: Mapping[int, int]) -> int:
     return sum(offset - own.get(partition, offset) for partition, offset in lead.items())
-
-
-def shares(widths: Mapping[int, int], tasks: int) -> list[list[int]]:
-    """Spread partitions over tasks, by how much of each is to be read; no task is empty."""
-    wanted = [number for number, width in widths.items() if width > 0]
-    return spread(sorted(wanted, key=lambda one: (-widths[one], one)), tasks, widths.__getitem__)

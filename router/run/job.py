@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from headrace.kafka.positions import capped
+from headrace.kafka.positions import capped, shared_out, stretches
 from headrace.kafka.source_topic import require_not_shorter
 from headrace.line.job import Batch
 from router.ledger.entries import Counts, LedgerEntry, LedgerStretch
-from router.run.groups import shares
 from router.run.member import now_text
 from router.tasks.task import RoutingWork
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from headrace.kafka.leaders import TopicEnds
+    from headrace.kafka.positions import TopicRange
     from headrace.kafka.source_topic import SourceTopic
     from router.plan.model import RoutePlan
     from router.plan.planner import Planner
@@ -78,8 +78,8 @@ class RouterJob:
         self._stretches = {
             name: self._stretches_of(member, held, ends) for name, member in self.members.items()
         }
-        widths = {number: end - first[number] for number, end in ends.items()}
-        works = [self._work(part, ends) for part in shares(widths, self.tasks)]
+        ranges = stretches({source.topic: first}, {source.topic: ends})
+        works = [self._work(part) for part in shared_out(ranges, self.tasks)]
         return Batch(works, ends, sum(there[number] - end for number, end in ends.items()))
 
     def finish(self, answers: Sequence[Done]) -> None:
@@ -91,12 +91,12 @@ class RouterJob:
             counts = {
                 number: one for done in answers for number, one in done.counts.get(name, {}).items()
             }
-            stretches = {
+            own = {
                 number: replace(stretch, counts=counts.get(number, Counts()))
                 for number, stretch in self._stretches[name].items()
             }
-            if stretches:
-                entry = LedgerEntry(member.next_batch, now_text(), stretches)
+            if own:
+                entry = LedgerEntry(member.next_batch, now_text(), own)
                 member.record(entry)
                 log.info("batch routed", output=name, batch=entry.batch, **shown(entry.counts))
 
@@ -133,16 +133,13 @@ class RouterJob:
             if at < ends[number]
         }
 
-    def _work(self, partitions: Sequence[int], ends: Mapping[int, int]) -> RoutingWork:
+    def _work(self, part: Sequence[TopicRange]) -> RoutingWork:
+        ends = {one.partition: one.end for one in part}
         starts = {
-            name: {
-                number: stretches[number].start + stretches[number].lost
-                for number in partitions
-                if number in stretches
-            }
-            for name, stretches in self._stretches.items()
+            name: {number: own[number].start + own[number].lost for number in ends if number in own}
+            for name, own in self._stretches.items()
         }
-        return RoutingWork(self.plan, {number: ends[number] for number in partitions}, starts)
+        return RoutingWork(self.plan, ends, starts)
 
 
 def shown(counts: Counts) -> dict[str, int]:

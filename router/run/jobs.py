@@ -92,19 +92,21 @@ class StreamRouter:
 
     def _held(self, locks: ExitStack) -> list[str]:
         """Lock what is to be run; a quarantine that another router of the stream keeps is its."""
-        stream = self._stream.config.name
-        for name in self._only:
-            what = f"output {name} of stream {stream}"
+
+        def lock(name: str, member: str) -> None:
+            what = f"{member} of stream {self._plan.stream}"
             locks.enter_context(hold(self._state.lock(name), what, "stop that router first"))
-        if self._plan.quarantine is None:
-            return list(self._only)
-        try:
-            what = f"the quarantine of stream {stream}"
-            locks.enter_context(hold(self._state.lock(QUARANTINE), what, "stop that router first"))
-        except AlreadyRunning:
-            log.info("another router of this stream writes its quarantine")
-            return list(self._only)
-        return [*self._only, QUARANTINE]
+
+        for name in self._only:
+            lock(name, f"output {name}")
+        if self._plan.quarantine is not None:
+            try:
+                lock(QUARANTINE, "the quarantine")
+            except AlreadyRunning:
+                log.info("another router of this stream writes its quarantine")
+            else:
+                return [*self._only, QUARANTINE]
+        return self._only
 
     def _line(
         self, name: str, members: Mapping[str, Member], source: SourceTopic, *, once: bool

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from router.plan.model import QUARANTINE
-from router.run.groups import CLOSE, grouped, shares
+from router.run.groups import CLOSE, grouped
 
 
 def test_an_output_a_query() -> None:
@@ -69,16 +69,3 @@ def test_everybody_is_in_exactly_one_query(
     groups = grouped(direct, alone, "stream" if isolation == "stream" else "output", places)
     members = [name for group in groups.values() for name in group]
     assert sorted(members) == sorted((*direct, *alone))
-
-
-@given(st.dictionaries(st.integers(0, 30), st.integers(0, 1000)), st.integers(1, 8))
-def test_partitions_are_spread_and_none_is_forgotten(widths: dict[int, int], tasks: int) -> None:
-    parts = shares(widths, tasks)
-    assert sorted(number for part in parts for number in part) == sorted(
-        number for number, width in widths.items() if width
-    )
-    assert len(parts) <= tasks
-    assert all(parts)
-    loads = [sum(widths[number] for number in part) for part in parts]
-    # No task has more than another by more than the widest partition.
-    assert not loads or max(loads) - min(loads) <= max(widths.values())
