@@ -43,6 +43,12 @@ class Counts:
         return asdict(self) | {"dropped": sum(self.dropped.values())}
 
     @property
+    def shown(self) -> dict[str, int]:
+        """The same for a log line or a report, without what did not happen."""
+        always = {"read", "written"}
+        return {name: value for name, value in self.numbers.items() if value or name in always}
+
+    @property
     def accounted(self) -> int:
         """How many records we can say where they went."""
         return self.written + self.filtered + sum(self.dropped.values()) + self.quarantined

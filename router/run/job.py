@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from headrace.kafka.positions import capped, shared_out, stretches
 from headrace.kafka.source_topic import require_not_shorter
 from headrace.line.job import Batch
-from router.ledger.entries import Counts, LedgerEntry, LedgerStretch
-from router.run.member import now_text
+from router.ledger.entries import Counts, LedgerStretch
 from router.tasks.task import RoutingWork
 
 if TYPE_CHECKING:
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 
 # A batch takes seconds at most: so long a drain lasts, and so much is repeated after a crash.
 MOST_PER_BATCH: Final = 1_000_000
-log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -96,16 +92,14 @@ class RouterJob:
                 for number, stretch in self._stretches[name].items()
             }
             if own:
-                entry = LedgerEntry(member.next_batch, now_text(), own)
-                member.record(entry)
-                log.info("batch routed", output=name, batch=entry.batch, **shown(entry.counts))
+                member.record(own)
 
     def _first_positions(self, ends: Mapping[int, int]) -> dict[int, int]:
         """Return the position of the member that is furthest behind, for each partition.
 
         A partition that a member does not know was made after it began: nothing of it was read.
         """
-        known = [member.positions for member in self.members.values()]
+        known = [member.ledger.positions for member in self.members.values()]
         return {number: min(one.get(number, 0) for one in known) for number in ends}
 
     def _stretches_of(
@@ -140,9 +134,3 @@ class RouterJob:
             for name, own in self._stretches.items()
         }
         return RoutingWork(self.plan, ends, starts)
-
-
-def shown(counts: Counts) -> dict[str, int]:
-    """Return the counts for a log line or a report, without what did not happen."""
-    always = {"read", "written"}
-    return {name: value for name, value in counts.numbers.items() if value or name in always}

@@ -81,7 +81,7 @@ class StreamRouter:
                 [name for name in members if name not in self._alone],
                 [name for name in members if name in self._alone],
                 self._stream.config.isolation,
-                {name: member.positions for name, member in members.items()},
+                {name: member.ledger.positions for name, member in members.items()},
             )
             lines = [
                 self._line(name, {one: members[one] for one in group}, source, once=once)

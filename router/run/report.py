@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 from router.plan.model import QUARANTINE
-from router.run.job import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +34,7 @@ def as_text(stream: str, counts: Mapping[str, Counts]) -> str:
         shown_counts = (
             f"records {count.quarantined:,}"
             if name == QUARANTINE
-            else ", ".join(f"{what} {value:,}" for what, value in shown(count).items())
+            else ", ".join(f"{what} {value:,}" for what, value in count.shown.items())
         )
         lines.append(f"  {name:<{width}}  {shown_counts}")
     return "\n".join(lines)
