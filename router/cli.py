@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -23,16 +24,33 @@ if TYPE_CHECKING:
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
 
-F = TypeVar("F", bound="Callable[..., Any]")
 config_option = file_option("stream's file (kind: stream)")
 region_option = click.option(
     "--region", help="Use the settings of this deployment (overrides in the file)."
 )
 
 
-def stream_options(function: F) -> F:
+def with_stream(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Call a command with its workspace, and with the stream as the named deployment runs it."""
+
+    @wraps(command)
+    def load(
+        *, path: Path, workspace_dir: Path | None, region: str | None, **options: object
+    ) -> object:
+        from headrace.config.load import load_stream, load_workspace
+        from headrace.config.stream.effective import effective
+
+        workspace = load_workspace(workspace_dir)
+        stream = effective(load_stream(path, workspace), workspace, region)
+        return command(workspace, stream, **options)
+
+    return load
+
+
+def stream_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of most commands of a stream."""
-    return config_option(region_option(output_option(workspace_option(log_option(function)))))
+    options = output_option(workspace_option(log_option(with_stream(command))))
+    return config_option(region_option(options))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,14 +67,9 @@ def router() -> None:
 @format_option
 @workspace_option
 @log_option
+@with_stream
 def start(
-    path: Path,
-    outputs: tuple[str, ...],
-    region: str | None,
-    *,
-    once: bool,
-    as_json: bool,
-    workspace_dir: Path | None,
+    workspace: Workspace, stream: Effective, *, outputs: tuple[str, ...], once: bool, as_json: bool
 ) -> None:
     """Run the jobs of a stream until Ctrl-C.
 
@@ -70,18 +83,16 @@ def start(
     """
     from headrace.signals import Drain
     from headrace.spark import session
+    from router.run import report
     from router.run.jobs import StreamRouter
-    from router.run.report import as_json as report_json
-    from router.run.report import as_text as report_text
 
-    workspace, stream = _loaded(path, workspace_dir, region)
     name = stream.config.name
     with Drain() as drain:
         stream_router = StreamRouter(workspace, stream, outputs)
         conf = stream_router.prepare()
         with session(workspace, f"router-{name}", conf, lasting=not once) as spark:
             counts = stream_router.run(spark, drain, once=once)
-    click.echo(report_json(name, counts) if as_json else report_text(name, counts))
+    click.echo(report.as_json(name, counts) if as_json else report.as_text(name, counts))
 
 
 @router.command()
@@ -89,7 +100,8 @@ def start(
 @region_option
 @output_option
 @workspace_option
-def show(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path | None) -> None:
+@with_stream
+def show(workspace: Workspace, stream: Effective, *, as_json: bool) -> None:
     """Show every setting of a stream, and where its value comes from.
 
     A value comes from the stream's file, from the deployment's overrides, or from the defaults;
@@ -100,7 +112,6 @@ def show(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path |
     """
     from headrace.config import origins
 
-    workspace, stream = _loaded(path, workspace_dir, region)
     settings = origins.settings_of(stream, workspace)
     click.echo(origins.as_json(settings) if as_json else origins.as_text(settings))
 
@@ -123,14 +134,13 @@ def show(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path |
 )
 @stream_options
 def explain(
-    path: Path,
-    file: Path,
-    region: str | None,
+    workspace: Workspace,
+    stream: Effective,
     *,
+    file: Path,
     envelope: bool,
     with_spark: bool,
     as_json: bool,
-    workspace_dir: Path | None,
 ) -> None:
     """Show what a stream would do with given records. Needs no broker, and writes nothing.
 
@@ -146,17 +156,21 @@ def explain(
     from contextlib import nullcontext
 
     from router.explain import report
-    from router.explain.explanation import explanation_of, spark_evaluator
+    from router.explain.explanation import explain as explain_records
+    from router.explain.explanation import spark_evaluator
+    from router.explain.given_records import read_given
+    from router.plan.planner import Planner
 
-    workspace, stream = _loaded(path, workspace_dir, region)
+    plan = Planner(workspace, stream).plan()
+    given = list(read_given(file, plan.source, envelope=envelope))
     with spark_evaluator(workspace, stream) if with_spark else nullcontext() as by_spark:
-        found = explanation_of(workspace, stream, file, by_spark, envelope=envelope)
+        found = explain_records(plan, given, by_spark)
     click.echo(report.as_json(found) if as_json else report.as_text(found))
 
 
 @router.command()
 @stream_options
-def audit(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path | None) -> int:
+def audit(workspace: Workspace, stream: Effective, *, as_json: bool) -> int:
     """Check in the ledgers what happened to every record of the topic, and report any gap.
 
     For each output and partition, it shows the first offset and the next offset; how many records
@@ -171,7 +185,6 @@ def audit(path: Path, region: str | None, *, as_json: bool, workspace_dir: Path 
     """
     from router.ledger import audit, report
 
-    workspace, stream = _loaded(path, workspace_dir, region)
     found = audit.audit(workspace, stream)
     click.echo(report.as_json(found) if as_json else report.as_text(found))
     return FAILED if found.findings else 0
@@ -191,9 +204,7 @@ def quarantine() -> None:
     help="How many of the newest records are shown one by one.",
 )
 @stream_options
-def list_quarantined(
-    path: Path, limit: int, region: str | None, *, as_json: bool, workspace_dir: Path | None
-) -> None:
+def list_quarantined(workspace: Workspace, stream: Effective, *, limit: int, as_json: bool) -> None:
     """List the rejected records of a stream: their number by reason, then the newest one by one.
 
     Each record is shown with its topic, partition and offset, the stage that rejected it, the
@@ -204,7 +215,6 @@ def list_quarantined(
     from router.quarantine import report
     from router.quarantine.records import listing
 
-    workspace, stream = _loaded(path, workspace_dir, region)
     found = listing(workspace, stream, limit)
     click.echo(report.list_json(found) if as_json else report.list_text(found))
 
@@ -217,14 +227,14 @@ def list_quarantined(
 @format_option
 @workspace_option
 @log_option
+@with_stream
 def replay_quarantined(
-    path: Path,
-    outputs: tuple[str, ...],
-    region: str | None,
+    workspace: Workspace,
+    stream: Effective,
     *,
+    outputs: tuple[str, ...],
     dry_run: bool,
     as_json: bool,
-    workspace_dir: Path | None,
 ) -> None:
     """Process rejected records again with the stream's current file, and send those that pass.
 
@@ -238,28 +248,13 @@ def replay_quarantined(
     from headrace.signals import Drain
     from router.explain.explanation import spark_evaluator
     from router.quarantine import report
-    from router.quarantine.replay import QuarantineReplay, Request, shown_progress
+    from router.quarantine.replay import Request, replay_quarantine
 
-    workspace, stream = _loaded(path, workspace_dir, region)
-    replay = QuarantineReplay(workspace, stream, Request(outputs, dry_run))
-    with (
-        Drain() as drain,
-        spark_evaluator(workspace, stream) as by_spark,
-        shown_progress() as progress,
-    ):
-        replayed = replay.run(by_spark, drain, progress)
+    with Drain() as drain, spark_evaluator(workspace, stream) as by_spark:
+        request = Request(outputs, dry_run)
+        replayed = replay_quarantine(workspace, stream, request, by_spark, drain)
     shown = report.replay_json if as_json else report.replay_text
     click.echo(shown(replayed))
-
-
-def _loaded(
-    path: Path, workspace_dir: Path | None, region: str | None
-) -> tuple[Workspace, Effective]:
-    from headrace.config.load import load_stream, load_workspace
-    from headrace.config.stream.effective import effective
-
-    workspace = load_workspace(workspace_dir)
-    return workspace, effective(load_stream(path, workspace), workspace, region)
 
 
 def main() -> None:

@@ -27,8 +27,9 @@ Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 HeadersToSend: TypeAlias = "Sequence[tuple[str, str | bytes | None]]"
 # `decode`: what is not of the stream's format or has a value of a wrong type.
 # `schema`: what was written with a schema that cannot be had, or that does not resolve.
+# `expression`: what the expressions of an output fail on.
 BadRecordKind: TypeAlias = Literal[
-    "required", "range", "future_skew", "size", "unknown_fields", "decode", "schema"
+    "required", "range", "future_skew", "size", "unknown_fields", "decode", "schema", "expression"
 ]
 # A field's value, by the table of the decision.
 FieldValue: TypeAlias = Any

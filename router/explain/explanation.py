@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.records.json.writer import JsonWriter
-from router.explain.given_records import read_given
 from router.explain.outcomes import Evaluator
-from router.plan.planner import Planner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -42,21 +38,6 @@ class Explanation:
     def seen(self, one: Evaluated) -> bytes:
         """Return a good record as outputs see it, as JSON."""
         return JsonWriter(self.plan.source.schema)(one.row)
-
-
-def explanation_of(
-    workspace: Workspace,
-    stream: Effective,
-    file: Path,
-    by_spark: BySpark | None,
-    *,
-    envelope: bool,
-) -> Explanation:
-    """Return what becomes of the records of a file."""
-    plan = Planner(workspace, stream).plan()
-    now_ms = time.time_ns() // 1_000_000
-    given = list(read_given(file, plan.source, now_ms, envelope=envelope))
-    return explain(plan, given, by_spark)
 
 
 def explain(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import json
 import sys
-from typing import TYPE_CHECKING, BinaryIO, Final
+import time
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -26,9 +26,7 @@ BASE64: Final = "value_base64"
 log = structlog.get_logger(__name__)
 
 
-def read_given(
-    file: Path, source: Source, now_ms: int, *, envelope: bool
-) -> Iterator[tuple[int, GivenMessage]]:
+def read_given(file: Path, source: Source, *, envelope: bool) -> Iterator[tuple[int, GivenMessage]]:
     """Give the records of a file with the numbers of their lines, as if the source had them.
 
     They stand in partition 0, from offset 0 on. Without an envelope a line is a value; a JSON
@@ -41,6 +39,7 @@ def read_given(
             "headers and timestamp",
         )
     name = "stdin" if str(file) == "-" else str(file)
+    now_ms = time.time_ns() // 1_000_000
     offset = 0
     for number, line in enumerate(_pieces(file), start=1):
         text = line.rstrip(b"\r\n")
@@ -72,8 +71,14 @@ def looks_wrapped(line: bytes) -> bool:
 
 def _pieces(file: Path) -> list[bytes]:
     """Return the lines of a file; one where all of them are one object, as people lay it out."""
-    with _open(file) as opened:
-        whole = opened.read()
+    if str(file) == "-":
+        whole = sys.stdin.buffer.read()
+    elif file.is_file():
+        whole = file.read_bytes()
+    else:
+        raise UsageError(
+            f"there is no file {file}", "name a file with a record a line, or - for stdin"
+        )
     lines = whole.split(b"\n")
     filled = [line for line in lines if line.strip()]
     if len(filled) > 1 and _json_or_none(filled[0]) is None and _json_or_none(whole) is not None:
@@ -86,16 +91,6 @@ def _json_or_none(text: bytes) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _open(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
-    if str(file) == "-":
-        return contextlib.nullcontext(sys.stdin.buffer)
-    if not file.is_file():
-        raise UsageError(
-            f"there is no file {file}", "name a file with a record a line, or - for stdin"
-        )
-    return file.open("rb")
 
 
 def _unwrapped(line: bytes) -> KafkaRecord:

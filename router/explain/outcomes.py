@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.expressions.compiled.compiler import NotCompiled
+from headrace.records.hygiene.rules import Broken
 from router.plan.model import ToTable, ToTopic
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.sending import as_bytes, reason_of
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from headrace.kafka.message import GivenMessage
-    from headrace.records.hygiene.rules import Broken
     from headrace.records.rows import Headers, HeadersToSend, Row
     from router.plan.model import Outlet, RoutePlan
     from router.tasks.compile import CompiledOutlet
@@ -37,14 +37,7 @@ class Filtered:
     """A record that the output's filter does not let pass."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A record that the output's expressions fail on."""
-
-    reason: str
-
-
-Outcome: TypeAlias = Passed | Filtered | Failed
+Outcome: TypeAlias = Passed | Filtered | Broken
 # What lets Spark evaluate an output over decoded records.
 BySpark: TypeAlias = (
     "Callable[[RoutePlan, Outlet, Sequence[tuple[GivenMessage, Row]]], list[Outcome]]"
@@ -120,30 +113,33 @@ class Evaluator:
         self._decode([record], record.partition(), now_ms, good, bad)
         if bad:
             return Evaluated(record, bad[0][1])
-        given: list[list[Passed]] = [[] for _ in self._names]
         failed: list[tuple[int, GivenMessage, Exception]] = []
-        sends = [without_queue(_Collecting(into)) for into in given]
+        outcomes: dict[str, Outcome | None] = {
+            one.outlet.name: None if one.compiled is None else Filtered()
+            for one in self.evaluations
+        }
+        sends = [without_queue(_collecting(outcomes, name)) for name in self._names]
         self._route([record], record.partition(), now_ms, sends, bad, failed)
-        all_of_them = [one.outlet.name for one in self.evaluations]
-        outcomes: dict[str, Outcome | None] = dict.fromkeys(all_of_them)
-        for name, collected in zip(self._names, given, strict=True):
-            outcomes[name] = collected[0] if collected else Filtered()
         for index, _, problem in failed:
-            outcomes[self._names[index]] = Failed(reason_of(problem))
+            outcomes[self._names[index]] = failure(self._plan, reason_of(problem))
         wanted = {name: one for name, one in outcomes.items() if name in names}
         return Evaluated(record, None, good[0][1], wanted)
 
 
-class _Collecting:
-    """Takes the place of a producer."""
+def _collecting(outcomes: dict[str, Outcome | None], name: str) -> Callable[..., None]:
+    """Return what takes the place of an output's producer."""
 
-    def __init__(self, into: list[Passed]) -> None:
-        self._into = into
-
-    def __call__(
-        self, _topic: str, value: bytes | None, key: bytes | str | None, headers: HeadersToSend
+    def collect(
+        _topic: str, value: bytes | None, key: bytes | str | None, headers: HeadersToSend
     ) -> None:
-        self._into.append(passed(value, key, headers))
+        outcomes[name] = passed(value, key, headers)
+
+    return collect
+
+
+def failure(plan: RoutePlan, reason: str) -> Broken:
+    """Return a record that the expressions of one output fail on."""
+    return Broken("expression", None, reason, plan.hygiene.on_bad_record)
 
 
 def passed(value: bytes | str | None, key: bytes | str | None, headers: HeadersToSend) -> Passed:

@@ -6,12 +6,12 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
-from router.explain.outcomes import Failed, Filtered, Passed
+from headrace.records.hygiene.rules import Broken
+from router.explain.outcomes import Filtered, Passed
 from router.plan.model import ToSearch, ToTable, ToTopic
 from router.tasks.search_documents import document_id
 
 if TYPE_CHECKING:
-    from headrace.records.hygiene.rules import Broken
     from router.explain.explanation import Explanation
     from router.explain.outcomes import Evaluated, Evaluation, Outcome
     from router.plan.model import RoutePlan, Target
@@ -57,8 +57,7 @@ def target_text(target: Target) -> str:
 def _record_lines(explanation: Explanation, one: Evaluated, width: int) -> list[str]:
     plan = explanation.plan
     if one.broken is not None:
-        becomes = _action(plan, one.broken.action)
-        return [f"rejected: {one.broken.reason} (rule: {_rule(one.broken)})", becomes]
+        return [_rejected(one.broken), _action(plan, one.broken.action)]
     masked = ", ".join(plan.hygiene.masks)
     lines = [
         f"{'read':<{width}}  {_short(explanation.seen(one))}{f'  (masked: {masked})' if masked else ''}"
@@ -76,11 +75,9 @@ def _outcome_text(plan: RoutePlan, name: str, outcome: Outcome | None, target: T
             return ["only Spark can evaluate this output: add --spark"]
         case Filtered():
             return ["filtered: the filter is not true for this record"]
-        case Failed():
-            return [
-                f"rejected: {outcome.reason} (rule: expression)",
-                f"by output {name} alone: {_action(plan, plan.hygiene.on_bad_record)}",
-            ]
+        case Broken():
+            becomes = _action(plan, outcome.action)
+            return [_rejected(outcome), f"by output {name} alone: {becomes}"]
         case Passed():
             return [
                 f"written{_named(outcome, target)}",
@@ -130,21 +127,20 @@ def _record_fields(explanation: Explanation, line: int, one: Evaluated) -> dict[
         "read": json.loads(explanation.seen(one)),
         "masked": list(plan.hygiene.masks),
         "outputs": {
-            name: _outcome_fields(plan, outcome, explanation.targets[name])
+            name: _outcome_fields(outcome, explanation.targets[name])
             for name, outcome in one.outcomes.items()
         },
     }
 
 
-def _outcome_fields(plan: RoutePlan, outcome: Outcome | None, target: Target) -> dict[str, object]:
+def _outcome_fields(outcome: Outcome | None, target: Target) -> dict[str, object]:
     match outcome:
         case None:
             return {"outcome": "not evaluated"}
         case Filtered():
             return {"outcome": "filtered"}
-        case Failed():
-            becomes = plan.hygiene.on_bad_record
-            return {"outcome": "bad", "reason": outcome.reason, "becomes": becomes}
+        case Broken():
+            return {"outcome": "bad", "reason": outcome.reason, "becomes": outcome.action}
         case Passed():
             fields = {"outcome": "written", "value": _value(outcome.value)}
             return fields | _beside_fields(outcome, target)
@@ -191,8 +187,9 @@ def _short(data: bytes | None) -> str:
     return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}… ({len(data):,} bytes)"
 
 
-def _rule(broken: Broken) -> str:
-    return broken.kind if broken.column is None else f"{broken.kind} of {broken.column}"
+def _rejected(broken: Broken) -> str:
+    rule = broken.kind if broken.column is None else f"{broken.kind} of {broken.column}"
+    return f"rejected: {broken.reason} (rule: {rule})"
 
 
 def _action(plan: RoutePlan, action: str) -> str:

@@ -66,9 +66,7 @@ def audit(workspace: Workspace, stream: Effective) -> StreamAudit:
         nothing = [MemberAudit(name, has_run=False) for name in names]
         return StreamAudit(stream.config.name, cluster.name, source.topic, nothing)
     kafka = KafkaCluster(cluster)
-    auditor = _Auditor(
-        source.topic, kafka.topic_id(source.topic), kafka, cluster.client_properties()
-    )
+    auditor = _Auditor(source.topic, kafka.topic_id(source.topic), kafka)
     configured = {output.name for output in stream.config.outputs} | {QUARANTINE}
     members = [auditor.member(name, state, is_configured=name in configured) for name in names]
     return StreamAudit(stream.config.name, cluster.name, source.topic, members)
@@ -84,14 +82,11 @@ def _names(state: StreamState, stream: Effective) -> list[str]:
     return [*names, QUARANTINE] if has_quarantine else names
 
 
+@dataclass(frozen=True, slots=True)
 class _Auditor:
-    def __init__(
-        self, topic: str, topic_id: str, kafka: KafkaCluster, properties: Mapping[str, str]
-    ) -> None:
-        self._topic = topic
-        self._topic_id = topic_id
-        self._kafka = kafka
-        self._properties = properties
+    topic: str
+    topic_id: str
+    kafka: KafkaCluster
 
     def member(self, name: str, state: StreamState, *, is_configured: bool) -> MemberAudit:
         """Judge one ledger."""
@@ -110,7 +105,7 @@ class _Auditor:
             own = [one for one in found.findings if one.kind != "topic"]
             return replace(found, findings=[other, *own], notes=notes)
         # After the ledger: what is written meanwhile makes the lag larger, and no gap.
-        found = judged(name, self._topic, ledger.entries, self._kafka.offsets(self._topic))
+        found = judged(name, self.topic, ledger.entries, self.kafka.offsets(self.topic))
         confirmed, unknown = self._confirm(stretches_with_absent(ledger.entries))
         return replace(
             found,
@@ -119,13 +114,11 @@ class _Auditor:
         )
 
     def _other_topic(self, header: Header) -> Finding | None:
-        if header.topic != self._topic:
-            message = (
-                f"topic: its position is in {header.topic}, but the stream reads {self._topic}"
-            )
+        if header.topic != self.topic:
+            message = f"topic: its position is in {header.topic}, but the stream reads {self.topic}"
             return Finding("topic", None, message)
-        if header.topic_id != self._topic_id:
-            message = f"topic: {self._topic} was deleted and re-created since this output began"
+        if header.topic_id != self.topic_id:
+            message = f"topic: {self.topic} was deleted and re-created since this output began"
             return Finding("topic", None, message)
         return None
 
@@ -137,8 +130,8 @@ class _Auditor:
         notes: list[str] = []
         if not absent:
             return found, notes
-        spans = self._kafka.offsets(self._topic)
-        with contextlib.closing(RangeReader(self._properties)) as reader:
+        spans = self.kafka.offsets(self.topic)
+        with contextlib.closing(RangeReader(self.kafka.properties)) as reader:
             for number, stretches in absent.items():
                 there = [one for one in stretches if _begin(one) >= spans[number].start]
                 gone = sum(one.absent for one in stretches) - sum(one.absent for one in there)
@@ -159,7 +152,7 @@ class _Auditor:
         span = range(starts[0], run[-1].end_exclusive)
         seen = 0
         try:
-            for _, messages in reader.chunks(self._topic, {number: span}):
+            for _, messages in reader.chunks(self.topic, {number: span}):
                 for message in messages:
                     there[bisect_right(starts, message.offset()) - 1] += 1
                 before, seen = seen, seen + len(messages)
@@ -169,7 +162,7 @@ class _Auditor:
             # Retention was here in the meantime: what is left of them proves nothing.
             return
         for stretch, count in zip(run, there, strict=True):
-            finding = unread(self._topic, number, stretch, count)
+            finding = unread(self.topic, number, stretch, count)
             if finding is not None:
                 yield finding
 

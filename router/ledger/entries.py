@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Terminal
 from headrace.kafka.offset_set import shown_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 # The batch of the first entry, which says where a member began.
 BEGINNING: Final = -1
@@ -34,6 +36,17 @@ class Counts:
             dict(Counter(self.dropped) + Counter(other.dropped)),
             self.quarantined + other.quarantined,
         )
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The counts by name, whatever the rule that dropped records broke."""
+        return asdict(self) | {"dropped": sum(self.dropped.values())}
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """The same for a log line or a report, without what did not happen."""
+        always = {"read", "written"}
+        return {name: value for name, value in self.numbers.items() if value or name in always}
 
     @property
     def accounted(self) -> int:
@@ -109,34 +122,21 @@ def flaws(entries: Iterable[LedgerEntry]) -> list[Flaw]:
         for partition, stretch in entry.stretches.items():
             found += _within(entry, partition, stretch)
             before = ends.get(partition, stretch.start)
-            if stretch.start > before:
-                found.append(
-                    Flaw(partition, f"missing: {shown_offsets(range(before, stretch.start))}")
-                )
-            elif stretch.start < before:
-                found.append(
-                    Flaw(partition, f"twice: {shown_offsets(range(stretch.start, before))}")
-                )
+            if stretch.start != before:
+                what = "missing" if stretch.start > before else "twice"
+                offsets = range(*sorted((before, stretch.start)))
+                found.append(Flaw(partition, f"{what}: {shown_offsets(offsets)}"))
             ends[partition] = max(before, stretch.end_exclusive)
     return found
 
 
-def positions(entries: Iterable[LedgerEntry]) -> dict[int, int]:
-    """Return the next offset of each partition."""
-    return {
-        partition: stretch.end_exclusive
-        for entry in entries
-        for partition, stretch in entry.stretches.items()
-    }
-
-
-def epochs(entries: Iterable[LedgerEntry]) -> dict[int, int]:
-    """Return the epoch that is known of each partition's next offset."""
-    return {
-        partition: stretch.epoch
-        for entry in entries
-        for partition, stretch in entry.stretches.items()
-    }
+def by_partition(entries: Iterable[LedgerEntry]) -> dict[int, list[LedgerStretch]]:
+    """Return the stretches of each partition, in their order."""
+    found: dict[int, list[LedgerStretch]] = {}
+    for entry in entries:
+        for partition, stretch in entry.stretches.items():
+            found.setdefault(partition, []).append(stretch)
+    return found
 
 
 def checked(entry: LedgerEntry) -> LedgerEntry:
@@ -150,17 +150,10 @@ def checked(entry: LedgerEntry) -> LedgerEntry:
     return entry
 
 
-def rolled_up(entries: Iterable[LedgerEntry]) -> LedgerEntry:
+def rolled_up(entries: Sequence[LedgerEntry]) -> LedgerEntry:
     """Return one entry that says the same as many in a row, without their batches."""
-    stretches: dict[int, LedgerStretch] = {}
-    last: LedgerEntry | None = None
-    for last in entries:
-        for partition, stretch in last.stretches.items():
-            known = stretches.get(partition)
-            stretches[partition] = stretch if known is None else known + stretch
-    if last is None:
-        raise ValueError("the ledger has no entry to merge")
-    return LedgerEntry(last.batch, last.at, stretches)
+    stretches = {partition: reduce(add, own) for partition, own in by_partition(entries).items()}
+    return LedgerEntry(entries[-1].batch, entries[-1].at, stretches)
 
 
 def _within(entry: LedgerEntry, partition: int, stretch: LedgerStretch) -> Iterable[Flaw]:

@@ -22,9 +22,7 @@ from router.ledger.entries import (
     LedgerEntry,
     LedgerStretch,
     checked,
-    epochs,
     flaws,
-    positions,
     rolled_up,
 )
 
@@ -79,23 +77,20 @@ class LedgerFile:
         self._length = 0
         self.header: Header | None = None
         self.entries: list[LedgerEntry] = []
+        # The last stretch of each partition: its position, without a look at all entries.
+        self.last: dict[int, LedgerStretch] = {}
         if path.exists():
             self._load()
 
     def begin(self, header: Header, first: LedgerEntry) -> None:
         """Write a new ledger, and where it begins: both are there, or neither."""
         self._replace([_header_line(header), _line(_entry_fields(checked(first)))])
-        self.header, self.entries = header, [first]
+        self.header, self.entries, self.last = header, [first], dict(first.stretches)
 
     @property
     def positions(self) -> dict[int, int]:
         """The next offset of each partition."""
-        return positions(self.entries)
-
-    @property
-    def epochs(self) -> dict[int, int]:
-        """The epoch of a leader that had all before the next offset, by partition; -1 is none."""
-        return epochs(self.entries)
+        return {number: stretch.end_exclusive for number, stretch in self.last.items()}
 
     def append(self, entry: LedgerEntry) -> None:
         """Add a batch; when this returns, no crash can take it back."""
@@ -104,6 +99,7 @@ class LedgerFile:
         line = _line(_entry_fields(entry))
         self._length = state_files.append(self.path, self._length, line)
         self.entries.append(entry)
+        self.last |= entry.stretches
         self._lines += 1
         if self._lines > 2 * KEPT_BATCHES:
             self._roll_up()
@@ -131,7 +127,9 @@ class LedgerFile:
             if number == 1:
                 self.header = _header(self.path, fields)
             else:
-                self.entries.append(_entry(self.path, number, fields))
+                entry = _entry(self.path, number, fields)
+                self.entries.append(entry)
+                self.last |= entry.stretches
             self._lines = number
         if not self.entries:
             raise LedgerDamaged(self.path, 1, "it does not say at which offsets the output began")

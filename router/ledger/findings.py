@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.kafka.offset_set import shown_offsets
-from router.ledger.entries import BEGINNING, Counts, flaws, positions
+from router.ledger.entries import BEGINNING, by_partition, flaws, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from router.ledger.entries import LedgerEntry, LedgerStretch
+    from router.ledger.entries import Counts, LedgerEntry, LedgerStretch
 
 Kind: TypeAlias = Literal["missing", "twice", "lost", "batch", "topic", "ledger"]
 
@@ -53,7 +53,7 @@ class MemberAudit:
     name: str
     partitions: Sequence[PartitionAudit] = ()
     findings: Sequence[Finding] = ()
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[str] = ()
     has_run: bool = True
 
 
@@ -61,24 +61,25 @@ def judged(
     name: str, topic: str, entries: Sequence[LedgerEntry], spans: Mapping[int, range]
 ) -> MemberAudit:
     """Return what a ledger says of a topic that holds these offsets now."""
-    ends = positions(entries)
+    stretches = by_partition(entries)
     findings = [*_flaws(topic, entries), *_lost(topic, entries)]
-    for number, done in sorted(ends.items()):
-        findings += _against(topic, number, done, spans.get(number))
-    partitions = [_partition(number, entries, spans.get(number)) for number in sorted(ends)]
-    unknown = sorted(spans.keys() - ends.keys())
+    for number, own in sorted(stretches.items()):
+        findings += _against(topic, number, own[-1].end_exclusive, spans.get(number))
+    partitions = [
+        _partition(number, own, spans.get(number)) for number, own in sorted(stretches.items())
+    ]
+    unknown = sorted(spans.keys() - stretches.keys())
     notes = [f"partition {number} is new, and no record of it was read yet" for number in unknown]
     return MemberAudit(name, partitions, findings, notes)
 
 
 def stretches_with_absent(entries: Iterable[LedgerEntry]) -> dict[int, list[LedgerStretch]]:
     """Return, by partition, the stretches in which offsets held no record, in order."""
-    found: dict[int, list[LedgerStretch]] = {}
-    for entry in entries:
-        for number, stretch in entry.stretches.items():
-            if stretch.absent > 0:
-                found.setdefault(number, []).append(stretch)
-    return found
+    found = {
+        number: [one for one in own if one.absent > 0]
+        for number, own in by_partition(entries).items()
+    }
+    return {number: own for number, own in found.items() if own}
 
 
 def unread(topic: str, number: int, stretch: LedgerStretch, there: int) -> Finding | None:
@@ -112,16 +113,14 @@ def _lost(topic: str, entries: Sequence[LedgerEntry]) -> Iterator[Finding]:
                     "they hold now were not routed"
                 )
                 yield Finding("lost", number, f"lost: {shown(topic, number, others)}: {why}")
-            if not stretch.lost:
-                continue
-            why = "the topic lost them before they were routed"
-            if index == 0 and entry.batch != BEGINNING:
-                # Old batches are kept as one, without their borders.
-                where = shown(topic, number, range(stretch.start, stretch.end_exclusive))
-                yield Finding("lost", number, f"lost: {stretch.lost:,} offsets in {where}: {why}")
-            else:
-                gap = range(stretch.start, stretch.start + stretch.lost)
-                yield Finding("lost", number, f"lost: {shown(topic, number, gap)}: {why}")
+            if stretch.lost:
+                what = shown(topic, number, range(stretch.start, stretch.start + stretch.lost))
+                if index == 0 and entry.batch != BEGINNING:
+                    # Old batches are kept as one, without their borders.
+                    whole = range(stretch.start, stretch.end_exclusive)
+                    what = f"{stretch.lost:,} offsets in {shown(topic, number, whole)}"
+                message = f"lost: {what}: the topic lost them before they were routed"
+                yield Finding("lost", number, message)
 
 
 def _against(topic: str, number: int, done: int, span: range | None) -> Iterator[Finding]:
@@ -136,13 +135,12 @@ def _against(topic: str, number: int, done: int, span: range | None) -> Iterator
         yield Finding("missing", number, message)
 
 
-def _partition(number: int, entries: Sequence[LedgerEntry], span: range | None) -> PartitionAudit:
-    own = [entry.stretches[number] for entry in entries if number in entry.stretches]
+def _partition(number: int, own: Sequence[LedgerStretch], span: range | None) -> PartitionAudit:
     return PartitionAudit(
         partition=number,
         began=own[0].start,
         done=own[-1].end_exclusive,
-        counts=sum((one.counts for one in own), Counts()),
+        counts=total(one.counts for one in own),
         lost=sum(one.lost for one in own),
         absent=sum(one.absent for one in own),
         end=None if span is None else span.stop,

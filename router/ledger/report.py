@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from router.ledger.audit import StreamAudit
-    from router.ledger.entries import Counts
     from router.ledger.findings import MemberAudit, PartitionAudit
 
 HEADINGS = [
@@ -71,7 +70,7 @@ def _table(partitions: Sequence[PartitionAudit]) -> list[str]:
         counts = total(one.counts for one in partitions)
         sums = [sum(one.lost for one in partitions), sum(one.absent for one in partitions)]
         lag = sum(one.lag or 0 for one in partitions)
-        numbers = [*_numbers(counts), *sums, lag]
+        numbers = [*counts.numbers.values(), *sums, lag]
         rows.append(["all", "", "", *(f"{number:,}" for number in numbers)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -81,13 +80,8 @@ def _table(partitions: Sequence[PartitionAudit]) -> list[str]:
 
 
 def _cells(one: PartitionAudit) -> list[str]:
-    numbers = [one.began, one.done, *_numbers(one.counts), one.lost, one.absent]
+    numbers = [one.began, one.done, *one.counts.numbers.values(), one.lost, one.absent]
     return [*(f"{number:,}" for number in numbers), "?" if one.lag is None else f"{one.lag:,}"]
-
-
-def _numbers(counts: Counts) -> list[int]:
-    dropped = sum(counts.dropped.values())
-    return [counts.read, counts.written, counts.filtered, dropped, counts.quarantined]
 
 
 def _member_fields(member: MemberAudit) -> dict[str, object]:

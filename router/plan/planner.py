@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from headrace.config.common.kafka_parts import QuarantineTopic
     from headrace.config.stream.effective import Effective
     from headrace.config.stream.file import Output
     from headrace.config.workspace.workspace import Workspace
@@ -56,12 +55,17 @@ class Planner:
         """Return the plan as far as the files say it; only a registry may be asked, for the schema."""
         source = self._source()
         config = self._stream.config
+        named = config.hygiene.quarantine
+        quarantine = None
+        if named is not None:
+            # What only just fitted into the source may have been compressed as well as can be.
+            quarantine = ToTopic(named.cluster, named.topic, "raw", None, "zstd")
         return RoutePlan(
             id=uuid.uuid4().hex,
             stream=config.name,
             source=source,
             hygiene=config.hygiene.as_rules(),
-            quarantine=self._quarantine(config.hygiene.quarantine),
+            quarantine=quarantine,
             outlets=tuple(self._outlet(output, source.schema) for output in config.outputs),
             needs_time=any(isinstance(output.sink, TableSink) for output in config.outputs),
         )
@@ -102,9 +106,21 @@ class Planner:
             properties=cluster.client_properties(),
             region=self._stream.region,
             format=config.format,
-            schema=source_schema(self._stream, registry),
+            schema=self._schema(registry),
             registry=registry,
         )
+
+    def _schema(self, registry: RegistryAddress | None) -> Record:
+        """Return the schema that records are read as; a registry is asked for its own."""
+        source = self._stream.config.source
+        if source.format == "raw":
+            return RAW_SCHEMA
+        if self._stream.stream.schema is not None:
+            return self._stream.stream.schema
+        subject = source.registry_subject
+        if registry is None or subject is None:
+            raise Terminal(f"stream {self._stream.config.name} has no schema")
+        return parse_avro(shared(registry).latest(subject), f"subject {subject}")
 
     @property
     def _cache_dir(self) -> Path:
@@ -165,10 +181,6 @@ class Planner:
             registered=registered,
         )
 
-    def _quarantine(self, named: QuarantineTopic | None) -> ToTopic | None:
-        # What only just fitted into the source may have been compressed as well as can be.
-        return None if named is None else ToTopic(named.cluster, named.topic, "raw", None, "zstd")
-
     def _resolved(self, outlet: Outlet, source: Source) -> Outlet:
         match outlet.target:
             case ToTopic() as target:
@@ -188,19 +200,6 @@ class Planner:
             avro = written, shared(registered.address).register(registered.subject, text)
         settings = producer_settings(self.kafka(target.cluster), target.topic, target.compression)
         return replace(target, producer=settings, avro=avro)
-
-
-def source_schema(stream: Effective, registry: RegistryAddress | None) -> Record:
-    """Return the schema that a stream's records are read as; a registry is asked for its own."""
-    config = stream.config.source
-    if config.format == "raw":
-        return RAW_SCHEMA
-    if stream.stream.schema is not None:
-        return stream.stream.schema
-    subject = config.registry_subject
-    if registry is None or subject is None:
-        raise Terminal(f"stream {stream.config.name} has no schema")
-    return parse_avro(shared(registry).latest(subject), f"subject {subject}")
 
 
 def output_schema(outlet: Outlet, schema: Record) -> Record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace import contract
 from headrace.errors import UsageError
@@ -32,10 +32,9 @@ HEADERS: Final = (
 )
 # A reason that names a value is another for each record: so many are told apart.
 MOST_REASONS: Final = 1_000
-
-
 # The digits of the largest offset.
 LONGEST_NUMBER: Final = 19
+Reason = TypeVar("Reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +61,38 @@ class QuarantinedRecord:
 
 
 @dataclass(slots=True)
-class Summary:
-    """How many records there are, by stage and reason."""
+class Listing:
+    """All of a stream's bad records by stage and reason, and the newest of them, newest first.
 
+    `others` counts records of other streams, and of whoever else writes to the topic.
+    """
+
+    stream: str
+    cluster: str
+    topic: str
     records: int = 0
     bytes: int = 0
-    foreign: int = 0
+    others: int = 0
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    newest: Sequence[QuarantinedRecord] = ()
 
-    def add(self, kept: QuarantinedRecord | None) -> None:
-        """Count a record; None is one that no quarantine wrote."""
-        if kept is None:
-            self.foreign += 1
-            return
+    def add(self, kept: QuarantinedRecord) -> None:
+        """Count a record of the stream."""
         self.records += 1
         self.bytes += kept.size
-        why = (kept.stage, kept.reason)
-        if why not in self.reasons and len(self.reasons) >= MOST_REASONS:
-            why = (kept.stage, "other reasons")
-        self.reasons[why] += 1
+        count_reason(self.reasons, (kept.stage, kept.reason), (kept.stage, "other reasons"))
+
+
+def count_reason(reasons: Counter[Reason], reason: Reason, other: Reason) -> None:
+    """Count a reason, or the other one where so many are told apart already."""
+    known = reason in reasons or len(reasons) < MOST_REASONS
+    reasons[reason if known else other] += 1
+
+
+def own_record(message: Message, stream: str) -> QuarantinedRecord | None:
+    """Return what a message of a quarantine holds; None where it is not the stream's."""
+    kept = parse_quarantined(message)
+    return None if kept is None or kept.outputs(stream) is None else kept
 
 
 def parse_quarantined(message: Message) -> QuarantinedRecord | None:
@@ -128,43 +140,26 @@ def _split(headers: Iterable[tuple[str, str | bytes | None]]) -> tuple[dict[str,
     return found, rest[::-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The summary of all of a stream's bad records, and the newest of them, newest first.
-
-    `others` counts records of other streams, and of whoever else writes to the topic.
-    """
-
-    stream: str
-    cluster: str
-    topic: str
-    summary: Summary
-    newest: Sequence[QuarantinedRecord]
-    others: int
-
-
 def listing(workspace: Workspace, stream: Effective, limit: int) -> Listing:
     """Read a stream's quarantine from its beginning to where it ends now."""
-    topic_ = quarantine_of(stream)
-    name = stream.config.name
-    kafka = KafkaCluster(workspace.cluster(topic_.cluster))
-    summary, others = Summary(), Summary()
+    topic = quarantine_of(stream)
+    found = Listing(stream.config.name, topic.cluster, topic.topic)
+    kafka = KafkaCluster(workspace.cluster(topic.cluster))
 
     def own() -> Iterator[QuarantinedRecord]:
         # A topic that is not there yet has no records.
-        if topic_.topic not in kafka.topics():
+        if topic.topic not in kafka.topics():
             return
-        for message in kafka.records(topic_.topic):
-            kept = parse_quarantined(message)
-            if kept is None or kept.outputs(name) is None:
-                others.add(kept)
-                continue
-            summary.add(kept)
-            yield kept
+        for message in kafka.records(topic.topic):
+            kept = own_record(message, found.stream)
+            if kept is None:
+                found.others += 1
+            else:
+                found.add(kept)
+                yield kept
 
-    newest = heapq.nlargest(limit, own(), key=_age)
-    count = others.records + others.foreign
-    return Listing(name, topic_.cluster, topic_.topic, summary, newest, count)
+    found.newest = heapq.nlargest(limit, own(), key=_age)
+    return found
 
 
 def quarantine_of(stream: Effective) -> QuarantineTopic:

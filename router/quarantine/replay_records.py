@@ -11,15 +11,15 @@ from headrace import state_files
 from headrace.errors import Terminal
 from headrace.kafka.offset_set import OffsetSet
 from headrace.records.hygiene.rules import Broken
-from router.explain.outcomes import Evaluator, Failed, Filtered, Passed
-from router.quarantine.records import MOST_REASONS
+from router.explain.outcomes import Filtered, Passed
+from router.quarantine.records import count_reason
 from router.tasks.sending import Sending, sent_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from router.explain.outcomes import BySpark
+    from router.explain.outcomes import Evaluator
     from router.plan.model import RoutePlan
     from router.quarantine.records import QuarantinedRecord
     from router.tasks.sending import Sent
@@ -39,8 +39,7 @@ class ReplayTally:
     def bad(self, reason: str) -> None:
         """Count a record that is still bad, and why."""
         self.still_bad += 1
-        known = reason in self.reasons or len(self.reasons) < MOST_REASONS
-        self.reasons[reason if known else "other reasons"] += 1
+        count_reason(self.reasons, reason, "other reasons")
 
 
 @dataclass(slots=True)
@@ -57,40 +56,34 @@ class ReplayReport:
     drained: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class RecordReplay:
     """Replays groups of records to the outputs of a plan, and counts in a report."""
 
-    def __init__(
-        self,
-        plan: RoutePlan,
-        report: ReplayReport,
-        done: Mapping[str, Replayed],
-        by_spark: BySpark,
-    ) -> None:
-        self._plan = plan
-        self._report = report
-        self._done = done
-        self._evaluate = Evaluator(plan, done.keys(), by_spark)
+    plan: RoutePlan
+    report: ReplayReport
+    done: Mapping[str, Replayed]
+    evaluate: Evaluator
 
     def replay(self, group: Sequence[QuarantinedRecord]) -> None:
         """Evaluate, send and note some records."""
         wanted = [(kept, names) for kept in group if (names := self._wanting(kept))]
-        evaluated = self._evaluate([(kept.record, names) for kept, names in wanted])
+        evaluated = self.evaluate([(kept.record, names) for kept, names in wanted])
         good: list[tuple[str, QuarantinedRecord, Passed]] = []
         settled: list[tuple[str, QuarantinedRecord]] = []
         for (kept, names), one in zip(wanted, evaluated, strict=True):
             for name in names:
                 outcome = one.broken or one.outcomes[name]
-                tally = self._report.outputs[name]
+                tally = self.report.outputs[name]
                 match outcome:
                     case Passed():
                         good.append((name, kept, outcome))
                         continue
                     case Filtered():
                         tally.filtered += 1
-                    case Failed() | Broken() if self._action(outcome) == "drop":
+                    case Broken(action="drop"):
                         tally.dropped += 1
-                    case Failed() | Broken():
+                    case Broken():
                         tally.bad(outcome.reason)
                         continue
                 settled.append((name, kept))
@@ -101,43 +94,37 @@ class RecordReplay:
         good: Sequence[tuple[str, QuarantinedRecord, Passed]],
         settled: list[tuple[str, QuarantinedRecord]],
     ) -> None:
-        if self._report.dry_run:
-            for name, _, _ in good:
-                self._report.outputs[name].replayed += 1
-            return
-        refused = _send(self._plan, self._done, [(name, one) for name, _, one in good])
+        is_sent = not self.report.dry_run
+        refused = _send(self.plan, self.done, good) if is_sent else {}
         for index, (name, kept, _) in enumerate(good):
             if index in refused:
-                self._report.outputs[name].bad(refused[index])
+                self.report.outputs[name].bad(refused[index])
             else:
-                self._report.outputs[name].replayed += 1
+                self.report.outputs[name].replayed += 1
                 settled.append((name, kept))
+        if not is_sent:
+            return
         for name, kept in settled:
-            self._done[name].add(kept.position.partition, kept.position.offset)
+            self.done[name].add(kept.position.partition, kept.position.offset)
         for name in {name for name, _ in settled}:
-            self._done[name].save()
+            self.done[name].save()
 
     def _wanting(self, kept: QuarantinedRecord) -> list[str]:
         """Return the outputs that a record failed for, and that are not done with it."""
-        if kept.record.topic() != self._plan.source.topic:
-            self._report.other_topic += 1
+        if kept.record.topic() != self.plan.source.topic:
+            self.report.other_topic += 1
             return []
-        own = kept.outputs(self._report.stream)
-        names = [name for name in self._done if own in {"", name}]
+        own = kept.outputs(self.report.stream)
+        names = [name for name in self.done if own in {"", name}]
         at = kept.position
-        open_ = [name for name in names if not self._done[name].has(at.partition, at.offset)]
+        open_ = [name for name in names if not self.done[name].has(at.partition, at.offset)]
         for name in set(names) - set(open_):
-            self._report.outputs[name].already += 1
+            self.report.outputs[name].already += 1
         return open_
-
-    def _action(self, outcome: Failed | Broken) -> str:
-        if isinstance(outcome, Broken):
-            return outcome.action
-        return self._plan.hygiene.on_bad_record
 
 
 def _send(
-    plan: RoutePlan, names: Iterable[str], records: Sequence[tuple[str, Passed]]
+    plan: RoutePlan, names: Iterable[str], records: Sequence[tuple[str, QuarantinedRecord, Passed]]
 ) -> dict[int, str]:
     """Send records to outputs; return which of them were refused, and why."""
     sending = Sending(plan, names)
@@ -148,15 +135,17 @@ def _send(
         raise
 
 
-def _acknowledged(sending: Sending, records: Sequence[tuple[str, Passed]]) -> dict[int, str]:
+def _acknowledged(
+    sending: Sending, records: Sequence[tuple[str, QuarantinedRecord, Passed]]
+) -> dict[int, str]:
     def produce(index: int) -> str:
-        name, one = records[index]
+        name, _, one = records[index]
         topic = sending.outlets[name].sent_to
         sending.producers[name].produce_patiently(topic, one.value, one.key, one.headers)
         return topic
 
     sent: dict[Sent, list[int]] = {}
-    for index, (_, one) in enumerate(records):
+    for index, (_, _, one) in enumerate(records):
         sent.setdefault(sent_as(produce(index), one.value, one.key), []).append(index)
     sending.poll()
     refused: dict[int, str] = {}

@@ -23,17 +23,16 @@ MOST_REASONS_SHOWN: Final = 10
 
 def list_json(listing: Listing) -> str:
     """Return a listing as one JSON object."""
-    summary = listing.summary
     whole = {
         "stream": listing.stream,
         "cluster": listing.cluster,
         "topic": listing.topic,
-        "count": summary.records,
-        "bytes": summary.bytes,
+        "count": listing.records,
+        "bytes": listing.bytes,
         "others": listing.others,
         "reasons": [
             {"stage": stage, "reason": reason, "count": count}
-            for (stage, reason), count in summary.reasons.most_common()
+            for (stage, reason), count in listing.reasons.most_common()
         ],
         "newest": [_fields(kept) for kept in listing.newest],
     }
@@ -42,12 +41,11 @@ def list_json(listing: Listing) -> str:
 
 def list_text(listing: Listing) -> str:
     """Return a listing for a person: how many and why, then the newest, one by one."""
-    summary = listing.summary
     head = f"stream {listing.stream}, quarantine {listing.topic} of cluster {listing.cluster}"
-    lines = [f"{head}: {_records(summary.records)}, {summary.bytes:,} bytes"]
-    shown = summary.reasons.most_common(MOST_REASONS_SHOWN)
+    lines = [f"{head}: {_records(listing.records)}, {listing.bytes:,} bytes"]
+    shown = listing.reasons.most_common(MOST_REASONS_SHOWN)
     lines += [f"  {count:>9,}  {reason} ({stage})" for (stage, reason), count in shown]
-    rest = len(summary.reasons) - len(shown)
+    rest = len(listing.reasons) - len(shown)
     if rest:
         lines.append(f"  and {rest:,} other reasons; -o json has all of them")
     if listing.others:

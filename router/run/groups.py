@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from headrace.jvm.tasks import spread
 from router.plan.model import QUARANTINE
 
 if TYPE_CHECKING:
@@ -16,39 +14,27 @@ CLOSE: Final = 1_000_000
 ALL: Final = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Members of one query; its checkpoint carries the name."""
-
-    name: str
-    members: tuple[str, ...]
-
-
 def grouped(
     direct: Sequence[str],
     alone: Sequence[str],
     isolation: Literal["output", "stream"],
     positions: Mapping[str, Mapping[int, int]],
-) -> list[Group]:
-    """Return the queries of a stream.
+) -> dict[str, Sequence[str]]:
+    """Return the members of each query of a stream, by its name, which its checkpoint carries.
 
     `direct` are members that can share a query, QUARANTINE among them where bad records are kept;
     `alone` are outputs that cannot. `positions` are the members' next offsets: who is far behind
     the others catches up in a query of its own, and joins them at a later start.
     """
     outputs = [name for name in direct if name != QUARANTINE]
-    separate = [Group(name, (name,)) for name in alone]
-    if isolation == "output" and len(outputs) + len(alone) > 1:
-        return [*(Group(name, (name,)) for name in direct), *separate]
-    if not outputs:
-        return [*(Group(name, (name,)) for name in direct), *separate]
+    if not outputs or (isolation == "output" and len(outputs) + len(alone) > 1):
+        return {name: [name] for name in (*direct, *alone)}
     lead = _lead(positions, direct)
     near = [name for name in direct if _behind(positions.get(name, {}), lead) <= CLOSE]
-    far = [name for name in direct if name not in near]
-    shared = Group(outputs[0] if len(outputs) == 1 else ALL, tuple(near))
-    taken = {shared.name}
-    rest = [Group(name if name not in taken else f"{name}.behind", (name,)) for name in far]
-    return [*([shared] if near else []), *rest, *separate]
+    apart = [*(name for name in direct if name not in near), *alone]
+    shared = outputs[0] if len(outputs) == 1 else ALL
+    groups: dict[str, Sequence[str]] = {shared: near} if near else {}
+    return groups | {f"{name}.behind" if name == shared else name: [name] for name in apart}
 
 
 def _lead(positions: Mapping[str, Mapping[int, int]], members: Sequence[str]) -> dict[int, int]:
@@ -61,9 +47,3 @@ def _lead(positions: Mapping[str, Mapping[int, int]], members: Sequence[str]) ->
 
 def _behind(own: Mapping[int, int], lead: Mapping[int, int]) -> int:
     return sum(offset - own.get(partition, offset) for partition, offset in lead.items())
-
-
-def shares(widths: Mapping[int, int], tasks: int) -> list[list[int]]:
-    """Spread partitions over tasks, by how much of each is to be read; no task is empty."""
-    wanted = [number for number, width in widths.items() if width > 0]
-    return spread(sorted(wanted, key=lambda one: (-widths[one], one)), tasks, widths.__getitem__)

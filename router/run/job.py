@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
-from headrace.kafka.positions import capped
+from headrace.kafka.positions import capped, shared_out, stretches
 from headrace.kafka.source_topic import require_not_shorter
 from headrace.line.job import Batch
-from router.ledger.entries import Counts, LedgerEntry, LedgerStretch, checked
-from router.run.groups import shares
-from router.run.member import now_text
+from router.ledger.entries import Counts, LedgerStretch
 from router.tasks.task import RoutingWork
 
 if TYPE_CHECKING:
@@ -20,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from headrace.kafka.leaders import TopicEnds
+    from headrace.kafka.positions import TopicRange
     from headrace.kafka.source_topic import SourceTopic
     from router.plan.model import RoutePlan
     from router.plan.planner import Planner
@@ -28,55 +25,40 @@ if TYPE_CHECKING:
 
 # A batch takes seconds at most: so long a drain lasts, and so much is repeated after a crash.
 MOST_PER_BATCH: Final = 1_000_000
-log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class JobSettings:
-    """What all jobs of a stream have in common; with `once` they end where the topic ends now."""
+@dataclass(slots=True)
+class RouterJob:
+    """The members of one query, by name; with `once` it ends where the topic ends now."""
 
+    name: str
+    members: Mapping[str, Member]
     planner: Planner
     plan: RoutePlan
     source: SourceTopic
     tasks: int
-    trigger: timedelta | None
+    interval: timedelta | None
     once: bool
-
-
-class RouterJob:
-    """The members of one group."""
-
-    def __init__(self, name: str, settings: JobSettings, members: Sequence[Member]) -> None:
-        self.name = name
-        self.interval = settings.trigger
-        self._settings = settings
-        self._members = {member.name: member for member in members}
-        self._plan = settings.plan
-        self._until: Mapping[int, int] | None = None
-        self._stretches: dict[str, dict[int, LedgerStretch]] = {}
+    _until: Mapping[int, int] | None = field(default=None, init=False)
+    _stretches: dict[str, dict[int, LedgerStretch]] = field(default_factory=dict, init=False)
 
     @property
     def is_done(self) -> bool:
         """Whether every member is where the topic ended when it was first looked at."""
         until = self._until or {}
-        return all(
-            member.positions.get(number, 0) >= end
-            for member in self._members.values()
-            for number, end in until.items()
-        )
+        return all(at >= until[number] for number, at in self._first_positions(until).items())
 
     def begin(self) -> None:
         """Look up what its tasks need, and where its members are."""
-        settings = self._settings
-        self._plan = settings.planner.resolved(settings.plan, self._members)
-        for member in self._members.values():
-            member.begin(settings.source)
-        if settings.once and self._until is None:
-            self._until = settings.source.kafka.ends(settings.source.topic).next_offsets
+        self.plan = self.planner.resolved(self.plan, self.members)
+        for member in self.members.values():
+            member.begin(self.source)
+        if self.once and self._until is None:
+            self._until = self.source.kafka.ends(self.source.topic).next_offsets
 
     def next_batch(self) -> Batch | None:
         """Return the ranges that the topic has behind the members' positions."""
-        source = self._settings.source
+        source = self.source
         # Before the records are read: what a leader had by then was not replaced since.
         held = source.kafka.ends(source.topic)
         there = held.next_offsets
@@ -86,14 +68,14 @@ class RouterJob:
         if first == there:
             return None
         topic_id = source.identity()
-        for member in self._members.values():
+        for member in self.members.values():
             member.require_same(topic_id)
         ends = capped({source.topic: first}, {source.topic: there}, MOST_PER_BATCH)[source.topic]
         self._stretches = {
-            name: self._stretches_of(member, held, ends) for name, member in self._members.items()
+            name: self._stretches_of(member, held, ends) for name, member in self.members.items()
         }
-        widths = {number: end - first[number] for number, end in ends.items()}
-        works = [self._work(part, ends) for part in shares(widths, self._settings.tasks)]
+        ranges = stretches({source.topic: first}, {source.topic: ends})
+        works = [self._work(part) for part in shared_out(ranges, self.tasks)]
         return Batch(works, ends, sum(there[number] - end for number, end in ends.items()))
 
     def finish(self, answers: Sequence[Done]) -> None:
@@ -101,34 +83,30 @@ class RouterJob:
         for done in answers:
             if done.problem is not None:
                 raise done.problem
-        for name, member in self._members.items():
+        for name, member in self.members.items():
             counts = {
                 number: one for done in answers for number, one in done.counts.get(name, {}).items()
             }
-            stretches = {
+            own = {
                 number: replace(stretch, counts=counts.get(number, Counts()))
                 for number, stretch in self._stretches[name].items()
             }
-            if stretches:
-                entry = LedgerEntry(member.next_batch, now_text(), stretches)
-                member.record(checked(entry))
-                log.info("batch routed", output=name, batch=entry.batch, **shown(entry.counts))
+            if own:
+                member.record(own)
 
     def _first_positions(self, ends: Mapping[int, int]) -> dict[int, int]:
         """Return the position of the member that is furthest behind, for each partition.
 
         A partition that a member does not know was made after it began: nothing of it was read.
         """
-        return {
-            number: min(member.positions.get(number, 0) for member in self._members.values())
-            for number in ends
-        }
+        known = [member.ledger.positions for member in self.members.values()]
+        return {number: min(one.get(number, 0) for one in known) for number in ends}
 
     def _stretches_of(
         self, member: Member, held: TopicEnds, ends: Mapping[int, int]
     ) -> dict[int, LedgerStretch]:
         """Return what a member is to read, as its ledger will have it, before anything is counted."""
-        source = self._settings.source
+        source = self.source
         reached = member.reached
         begin = {number: reached[number].offset if number in reached else 0 for number in ends}
         if any(ends[number] < at for number, at in begin.items()):
@@ -149,25 +127,10 @@ class RouterJob:
             if at < ends[number]
         }
 
-    def _work(self, partitions: Sequence[int], ends: Mapping[int, int]) -> RoutingWork:
+    def _work(self, part: Sequence[TopicRange]) -> RoutingWork:
+        ends = {one.partition: one.end for one in part}
         starts = {
-            name: {
-                number: stretches[number].start + stretches[number].lost
-                for number in partitions
-                if number in stretches
-            }
-            for name, stretches in self._stretches.items()
+            name: {number: own[number].start + own[number].lost for number in ends if number in own}
+            for name, own in self._stretches.items()
         }
-        return RoutingWork(self._plan, {number: ends[number] for number in partitions}, starts)
-
-
-def shown(counts: Counts) -> dict[str, int]:
-    """Return the counts for a log line or a report, without what did not happen."""
-    whole = {
-        "read": counts.read,
-        "written": counts.written,
-        "filtered": counts.filtered,
-        "dropped": sum(counts.dropped.values()),
-        "quarantined": counts.quarantined,
-    }
-    return {name: value for name, value in whole.items() if value or name in {"read", "written"}}
+        return RoutingWork(self.plan, ends, starts)

@@ -20,7 +20,7 @@ from router.ledger.state import stream_state
 from router.plan.model import QUARANTINE, ToTable
 from router.plan.planner import Planner
 from router.run.groups import grouped
-from router.run.job import JobSettings, RouterJob
+from router.run.job import RouterJob
 from router.run.member import Member
 from router.tasks.compile import compile_outlet
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
     from router.ledger.entries import Counts
     from router.plan.model import Outlet, RoutePlan
-    from router.run.groups import Group
 
 # Tasks at a time: one output's, waiting for its cluster, shall not keep the others' from running.
 MOST_TASKS: Final = 32
@@ -50,113 +49,98 @@ class StreamRouter:
         self._stream = stream
         self._only = chosen(stream, only)
         self._state = stream_state(workspace, stream.config.name)
-        self._plan: RoutePlan | None = None
         self._planner = Planner(workspace, stream)
+        self._plan = plan = self._planner.plan()
+        self._alone = {one.name: one for one in plan.outlets if is_alone(one, plan)}
 
     def prepare(self) -> dict[str, str]:
         """Check the source and make what is missing of the targets, before a JVM starts.
 
         Returns the Spark settings that the stream's queries want on top of the workspace's.
         """
-        plan = self._plan = self._planner.plan()
-        self._planner.kafka(plan.source.cluster).require_topic(plan.source.topic)
+        source = self._plan.source
+        self._planner.kafka(source.cluster).require_topic(source.topic)
         conf = {**PROGRESS_KEPT, **self._stream.spark_conf}
         master = conf.get("spark.master", self._workspace.spark.master)
         if master == "local[*]":
             conf["spark.master"] = f"local[{self._tasks() * self._queries()}]"
-        if not any(is_alone(outlet, plan) for outlet in plan.outlets):
-            conf = {**SCHEDULER_JVM, **conf}
-        return conf
+        return conf if self._alone else {**SCHEDULER_JVM, **conf}
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Mapping[str, Counts]:
         """Run until everything there is now is routed, or until asked to drain."""
-        plan = self._planned()
-        if not all(is_alone(outlet, plan) for outlet in plan.outlets):
+        if len(self._alone) < len(self._plan.outlets):
             require_same_meaning(spark, self._stream.spark_conf)
         with ExitStack() as locks:
-            names = self._held(plan, locks)
-            members = {name: self._member(plan, name) for name in names}
-            source = self._source_topic(plan)
+            members = {name: self._member(name) for name in self._held(locks)}
+            source = self._source_topic()
             for member in members.values():
                 # Who is new has its position before queries are shared out by positions.
                 if member.ledger.header is None:
                     member.begin(source)
-            groups = self._groups(plan, members)
-            lines = [self._line(plan, group, members, once=once) for group in groups]
+            groups = grouped(
+                [name for name in members if name not in self._alone],
+                [name for name in members if name in self._alone],
+                self._stream.config.isolation,
+                {name: member.ledger.positions for name, member in members.items()},
+            )
+            lines = [
+                self._line(name, {one: members[one] for one in group}, source, once=once)
+                for name, group in groups.items()
+            ]
             run_lines(lines, spark, drain)
         return {name: member.counts for name, member in members.items()}
 
-    def _planned(self) -> RoutePlan:
-        if self._plan is None:
-            self._plan = self._planner.plan()
-        return self._plan
-
-    def _held(self, plan: RoutePlan, locks: ExitStack) -> list[str]:
+    def _held(self, locks: ExitStack) -> list[str]:
         """Lock what is to be run; a quarantine that another router of the stream keeps is its."""
-        stream = self._stream.config.name
-        for name in self._only:
-            what = f"output {name} of stream {stream}"
-            locks.enter_context(hold(self._state.lock(name), what, "stop that router first"))
-        if plan.quarantine is None:
-            return list(self._only)
-        try:
-            what = f"the quarantine of stream {stream}"
-            locks.enter_context(hold(self._state.lock(QUARANTINE), what, "stop that router first"))
-        except AlreadyRunning:
-            log.info("another router of this stream writes its quarantine")
-            return list(self._only)
-        return [*self._only, QUARANTINE]
 
-    def _groups(self, plan: RoutePlan, members: Mapping[str, Member]) -> list[Group]:
-        alone = [outlet.name for outlet in plan.outlets if is_alone(outlet, plan)]
-        direct = [name for name in members if name not in alone]
-        positions = {name: member.positions for name, member in members.items()}
-        mine = [name for name in alone if name in members]
-        return grouped(direct, mine, self._stream.config.isolation, positions)
+        def lock(name: str, member: str) -> None:
+            what = f"{member} of stream {self._plan.stream}"
+            locks.enter_context(hold(self._state.lock(name), what, "stop that router first"))
+
+        for name in self._only:
+            lock(name, f"output {name}")
+        if self._plan.quarantine is not None:
+            try:
+                lock(QUARANTINE, "the quarantine")
+            except AlreadyRunning:
+                log.info("another router of this stream writes its quarantine")
+            else:
+                return [*self._only, QUARANTINE]
+        return self._only
 
     def _line(
-        self, plan: RoutePlan, group: Group, members: Mapping[str, Member], *, once: bool
+        self, name: str, members: Mapping[str, Member], source: SourceTopic, *, once: bool
     ) -> Line:
-        settings = JobSettings(
-            self._planner,
-            plan,
-            self._source_topic(plan),
-            self._tasks(),
-            self._stream.config.trigger,
-            once,
+        trigger = self._stream.config.trigger
+        job = RouterJob(
+            name, members, self._planner, self._plan, source, self._tasks(), trigger, once
         )
-        job = RouterJob(group.name, settings, [members[name] for name in group.members])
-        checkpoint = self._state.checkpoint(group.name)
-        outlet = next((one for one in plan.outlets if one.name == group.name), None)
-        if outlet is None or not is_alone(outlet, plan):
-            return Line(group.name, [job], checkpoint, once=once)
-        return Line(group.name, [job], checkpoint, self._run_by_spark(plan, outlet), once=once)
+        alone = [outlet for one, outlet in self._alone.items() if one in members]
+        run = self._run_by_spark(alone[0]) if alone else None
+        return Line(name, [job], self._state.checkpoint(name), run, once=once)
 
-    def _run_by_spark(self, plan: RoutePlan, outlet: Outlet) -> RunWorks:
+    def _run_by_spark(self, outlet: Outlet) -> RunWorks:
         if isinstance(outlet.target, ToTable):
             from router.tasks.table_output import TableOutput  # noqa: PLC0415 - few streams need it
 
-            writer = f"{plan.stream}.{outlet.name}"
-            return TableOutput(self._workspace, outlet.target.sink, writer, plan.source.topic)
+            writer = f"{self._plan.stream}.{outlet.name}"
+            return TableOutput(self._workspace, outlet.target.sink, writer, self._plan.source.topic)
         from router.tasks.spark_output import route_by_spark  # noqa: PLC0415 - as above
 
         return route_by_spark
 
-    def _source_topic(self, plan: RoutePlan) -> SourceTopic:
-        return SourceTopic(
-            self._planner.kafka(plan.source.cluster),
-            plan.source.topic,
-            self._stream.config.source.on_data_loss,
-        )
+    def _source_topic(self) -> SourceTopic:
+        source = self._stream.config.source
+        return SourceTopic(self._planner.kafka(source.cluster), source.topic, source.on_data_loss)
 
-    def _member(self, plan: RoutePlan, name: str) -> Member:
+    def _member(self, name: str) -> Member:
         config = self._stream.config
         begins = {output.name: output.starting_offsets for output in config.outputs}
-        cluster = self._workspace.cluster(plan.source.cluster)
+        cluster = self._workspace.cluster(config.source.cluster)
         return Member(
             config.name,
             name,
-            plan.source,
+            self._plan.source,
             begins.get(name) or config.source.starting_offsets,
             LedgerFile(self._state.ledger(name)),
             GroupOffsets(cluster, f"headrace.{config.name}.{name}"),

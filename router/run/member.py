@@ -15,6 +15,8 @@ from router.ledger.entries import BEGINNING, Counts, LedgerEntry, LedgerStretch
 from router.ledger.file import Header
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headrace.kafka.groups import GroupOffsets
     from headrace.kafka.source_topic import SourceTopic
     from router.ledger.file import LedgerFile
@@ -36,16 +38,6 @@ class Member:
     counts: Counts = field(default_factory=Counts)
 
     @property
-    def positions(self) -> dict[int, int]:
-        """The next offset of each partition that it knows."""
-        return self.ledger.positions
-
-    @property
-    def next_batch(self) -> int:
-        """The number of the batch that comes next in its ledger."""
-        return self.ledger.entries[-1].batch + 1
-
-    @property
     def reader(self) -> Reader:
         """It as a reader of its topic."""
         return Reader(
@@ -58,8 +50,10 @@ class Member:
     @property
     def reached(self) -> dict[int, Reached]:
         """The next offset of each partition, and a leader's epoch that is known to have had it."""
-        epochs = self.ledger.epochs
-        return {number: Reached(at, epochs[number]) for number, at in self.positions.items()}
+        return {
+            number: Reached(stretch.end_exclusive, stretch.epoch)
+            for number, stretch in self.ledger.last.items()
+        }
 
     def begin(self, source: SourceTopic) -> None:
         """Make sure of its position: where it was, or for a new one where its stream says."""
@@ -91,12 +85,14 @@ class Member:
         if header.topic_id != topic_id:
             raise TopicRecreated(self.reader, header.topic)
 
-    def record(self, entry: LedgerEntry) -> None:
+    def record(self, stretches: Mapping[int, LedgerStretch]) -> None:
         """Keep a batch; its records are done with from here on."""
+        entry = LedgerEntry(self.ledger.entries[-1].batch + 1, now_text(), stretches)
         self.ledger.append(entry)
         self.counts += entry.counts
+        log.info("batch routed", output=self.name, batch=entry.batch, **entry.counts.shown)
         try:
-            self.group.commit(self.source.topic, self.positions)
+            self.group.commit(self.source.topic, self.ledger.positions)
         except Transient as problem:
             # Only what others see of our lag: the next batch commits it as well.
             log.warning("the lag could not be read", output=self.name, reason=problem.message)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from router.plan.model import QUARANTINE
-from router.run.job import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +15,11 @@ if TYPE_CHECKING:
 
 def as_json(stream: str, counts: Mapping[str, Counts]) -> str:
     """Return the counts of every output, and of the quarantine, as one JSON object."""
-    outputs = {name: _fields(count) for name, count in counts.items() if name != QUARANTINE}
+    outputs = {
+        name: {**count.numbers, "dropped_by": dict(count.dropped)}
+        for name, count in counts.items()
+        if name != QUARANTINE
+    }
     whole: dict[str, object] = {"stream": stream, "outputs": outputs}
     if QUARANTINE in counts:
         whole["quarantine"] = {"records": counts[QUARANTINE].quarantined}
@@ -32,14 +34,7 @@ def as_text(stream: str, counts: Mapping[str, Counts]) -> str:
         shown_counts = (
             f"records {count.quarantined:,}"
             if name == QUARANTINE
-            else ", ".join(f"{what} {value:,}" for what, value in shown(count).items())
+            else ", ".join(f"{what} {value:,}" for what, value in count.shown.items())
         )
         lines.append(f"  {name:<{width}}  {shown_counts}")
     return "\n".join(lines)
-
-
-def _fields(counts: Counts) -> dict[str, object]:
-    return asdict(counts) | {
-        "dropped": sum(counts.dropped.values()),
-        "dropped_by": dict(counts.dropped),
-    }

@@ -24,7 +24,7 @@ from router.explain.explanation import explain
 from router.explain.outcomes import Passed
 from router.explain.spark_outcomes import spark_outcomes
 from router.plan.planner import Planner
-from router.quarantine.replay import QuarantineReplay, Request
+from router.quarantine.replay import Request, replay_quarantine
 from tests.integration.pipelines import Pipelines, event
 from tests.unit.router.workspaces import invoke
 
@@ -87,7 +87,7 @@ class Stream:
     def run(self, path: Path, by_spark: BySpark, drain: Drain) -> ReplayReport:
         workspace = self.pipelines.workspace
         stream = effective(load_stream(path, workspace), workspace, None)
-        return QuarantineReplay(workspace, stream, Request()).run(by_spark, drain, lambda *_: None)
+        return replay_quarantine(workspace, stream, Request(), by_spark, drain)
 
 
 @pytest.fixture

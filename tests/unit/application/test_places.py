@@ -84,3 +84,6 @@ def test_a_partition_is_one_tasks_and_no_task_is_idle(end: Positions, tasks: int
     assert sorted(one for part in parts for one in part) == sorted(whole)
     assert all(parts)
     assert len(parts) == min(tasks, len(whole))
+    loads = [sum(map(len, part)) for part in parts]
+    # No task has more than another by more than the widest range.
+    assert not loads or max(loads) - min(loads) <= max(map(len, whole))

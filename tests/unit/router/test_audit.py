@@ -12,7 +12,7 @@ from router.ledger.entries import (
     Counts,
     LedgerEntry,
     LedgerStretch,
-    positions,
+    by_partition,
     rolled_up,
 )
 from router.ledger.findings import judged, stretches_with_absent, unread
@@ -104,7 +104,7 @@ def test_offsets_without_a_record_are_to_be_looked_up() -> None:
     stretch = LedgerStretch(10, 20, Counts(6, written=6), lost=2)
     entries = [*ledger(10), LedgerEntry(1, AT, {0: stretch})]
     assert stretches_with_absent(entries) == {0: [stretch]}
-    assert positions(entries) == {0: 20}
+    assert by_partition(entries)[0][-1].end_exclusive == 20
     assert unread("raw", 0, stretch, 6) is None
     assert unread("raw", 0, stretch, 5) is None
     found = unread("raw", 0, stretch, 8)

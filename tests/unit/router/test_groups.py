@@ -4,46 +4,54 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from router.plan.model import QUARANTINE
-from router.run.groups import CLOSE, Group, grouped, shares
+from router.run.groups import CLOSE, grouped
 
 
 def test_an_output_a_query() -> None:
     places = {name: {0: 5} for name in ("a", "b", QUARANTINE)}
-    assert grouped(["a", "b", QUARANTINE], [], "output", places) == [
-        Group("a", ("a",)),
-        Group("b", ("b",)),
-        Group(QUARANTINE, (QUARANTINE,)),
-    ]
+    assert grouped(["a", "b", QUARANTINE], [], "output", places) == {
+        "a": ["a"],
+        "b": ["b"],
+        QUARANTINE: [QUARANTINE],
+    }
 
 
 def test_a_single_output_and_the_quarantine_share_a_query() -> None:
     places = {"a": {0: 5}, QUARANTINE: {0: 5}}
-    assert grouped(["a", QUARANTINE], [], "output", places) == [Group("a", ("a", QUARANTINE))]
+    assert grouped(["a", QUARANTINE], [], "output", places) == {"a": ["a", QUARANTINE]}
 
 
 def test_one_query_for_all_but_those_that_spark_evaluates() -> None:
     places = {name: {0: 5} for name in ("a", "b", "c", QUARANTINE)}
-    assert grouped(["a", "b", QUARANTINE], ["c"], "stream", places) == [
-        Group("all", ("a", "b", QUARANTINE)),
-        Group("c", ("c",)),
-    ]
+    assert grouped(["a", "b", QUARANTINE], ["c"], "stream", places) == {
+        "all": ["a", "b", QUARANTINE],
+        "c": ["c"],
+    }
+
+
+def test_an_output_that_is_called_as_the_query_of_the_others() -> None:
+    places = {name: {0: 5} for name in ("a", "b", "all")}
+    assert grouped(["a", "b"], ["all"], "stream", places) == {
+        "all": ["a", "b"],
+        "all.behind": ["all"],
+    }
 
 
 def test_who_is_far_behind_catches_up_apart() -> None:
     places = {"a": {0: 2 * CLOSE}, "b": {0: 3}, "c": {0: 2 * CLOSE - 7}, QUARANTINE: {0: 0}}
-    assert grouped(["a", "b", "c", QUARANTINE], [], "stream", places) == [
-        Group("all", ("a", "c")),
-        Group("b", ("b",)),
-        Group(QUARANTINE, (QUARANTINE,)),
-    ]
+    assert grouped(["a", "b", "c", QUARANTINE], [], "stream", places) == {
+        "all": ["a", "c"],
+        "b": ["b"],
+        QUARANTINE: [QUARANTINE],
+    }
 
 
 def test_a_single_output_far_behind_its_quarantine() -> None:
     places = {"a": {0: 3}, QUARANTINE: {0: 2 * CLOSE}}
-    assert grouped(["a", QUARANTINE], [], "output", places) == [
-        Group("a", (QUARANTINE,)),
-        Group("a.behind", ("a",)),
-    ]
+    assert grouped(["a", QUARANTINE], [], "output", places) == {
+        "a": [QUARANTINE],
+        "a.behind": ["a"],
+    }
 
 
 @given(
@@ -59,19 +67,5 @@ def test_everybody_is_in_exactly_one_query(
     direct = [name for name in outputs if name not in alone] + ([QUARANTINE] if keeps else [])
     places = {name: {0: data.draw(st.integers(0, 3 * CLOSE))} for name in (*direct, *alone)}
     groups = grouped(direct, alone, "stream" if isolation == "stream" else "output", places)
-    members = [name for group in groups for name in group.members]
+    members = [name for group in groups.values() for name in group]
     assert sorted(members) == sorted((*direct, *alone))
-    assert len({group.name for group in groups}) == len(groups)
-
-
-@given(st.dictionaries(st.integers(0, 30), st.integers(0, 1000)), st.integers(1, 8))
-def test_partitions_are_spread_and_none_is_forgotten(widths: dict[int, int], tasks: int) -> None:
-    parts = shares(widths, tasks)
-    assert sorted(number for part in parts for number in part) == sorted(
-        number for number, width in widths.items() if width
-    )
-    assert len(parts) <= tasks
-    assert all(parts)
-    loads = [sum(widths[number] for number in part) for part in parts]
-    # No task has more than another by more than the widest partition.
-    assert not loads or max(loads) - min(loads) <= max(widths.values())

@@ -7,7 +7,7 @@ import pytest
 from headrace import contract
 from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.kafka.quarantine import headers_of_bad
-from router.quarantine.records import MOST_REASONS, QuarantinedRecord, Summary, parse_quarantined
+from router.quarantine.records import MOST_REASONS, Listing, QuarantinedRecord, parse_quarantined
 
 ORIGINAL = GivenMessage(
     RecordPosition("raw", 2, 7), 1_700, b"\xff", b"k", (("a", b"\xfe"), ("a", None))
@@ -63,12 +63,11 @@ def test_whose_record_it_is() -> None:
     assert [of("other"), of("other.out"), of("events."), of("")] == [None] * 4
 
 
-def test_a_summary_is_bounded() -> None:
-    summary = Summary()
+def test_a_listing_is_bounded() -> None:
+    found = Listing("events", "fronting", "q")
     kept = QuarantinedRecord(RecordPosition("q", 0, 0), "events", "stage", "", ORIGINAL)
     for number in range(MOST_REASONS + 5):
-        summary.add(replace(kept, reason=str(number)))
-    summary.add(None)
-    assert (summary.records, summary.foreign) == (MOST_REASONS + 5, 1)
-    assert len(summary.reasons) == MOST_REASONS + 1
-    assert summary.reasons["stage", "other reasons"] == 5
+        found.add(replace(kept, reason=str(number)))
+    assert found.records == MOST_REASONS + 5
+    assert len(found.reasons) == MOST_REASONS + 1
+    assert found.reasons["stage", "other reasons"] == 5

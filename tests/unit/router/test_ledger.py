@@ -8,9 +8,9 @@ from router.ledger.entries import (
     Flaw,
     LedgerEntry,
     LedgerStretch,
+    by_partition,
     checked,
     flaws,
-    positions,
     rolled_up,
 )
 
@@ -81,7 +81,8 @@ def test_a_batch_that_is_there_twice_is_told(
 @given(ledgers())
 def test_rolling_up_changes_no_place_and_no_sum(entries: list[LedgerEntry]) -> None:
     one = rolled_up(entries)
-    assert positions([one]) == positions(entries)
+    last = {number: own[-1].end_exclusive for number, own in by_partition(entries).items()}
+    assert {number: own.end_exclusive for number, own in one.stretches.items()} == last
     assert one.counts == sum((entry.counts for entry in entries), Counts())
     assert flaws([one]) == []
 

@@ -43,10 +43,11 @@ def test_what_was_kept_is_read_again(tmp_path: Path) -> None:
 
 def test_epochs_and_replaced_offsets_are_kept(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path / "ledger.jsonl", 1)
-    assert ledger.epochs == {0: -1}
+    assert ledger.last[0].epoch == -1
     ledger.append(LedgerEntry(1, "", {0: LedgerStretch(12, 17, Counts(5, 5), replaced=4, epoch=7)}))
     read = LedgerFile(ledger.path)
-    assert (read.entries, read.epochs) == (ledger.entries, {0: 7})
+    assert (read.entries, read.last) == (ledger.entries, ledger.last)
+    assert read.last[0].epoch == 7
 
 
 @pytest.mark.parametrize("cut", [1, 5, 60])
