@@ -43,6 +43,9 @@ PATIENCE_S: Final = 1.0
 # Spark keeps this many reports of progress of a query; a line goes on for months.
 PROGRESS_KEPT: Final = {"spark.sql.streaming.numRecentProgressUpdates": "100"}
 METRICS: Final = "line"
+# The system takes some hundred bytes for the path of a socket, whatever TMPDIR is.
+LONGEST_PARENT_BYTES: Final = 60
+SHORT_PARENT: Final = "/tmp"  # noqa: S108 - mkdtemp makes the folder, with a name of its own
 log = structlog.get_logger(__name__)
 
 
@@ -248,11 +251,13 @@ def private_folder() -> Path:
     A socket's path has to be short, so it is not in the workspace.
     """
     prefix = "headrace-line-"
-    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+    asked = tempfile.gettempdir()
+    parent = Path(asked if len(os.fsencode(asked)) <= LONGEST_PARENT_BYTES else SHORT_PARENT)
+    for left in parent.glob(f"{prefix}*"):
         pid = left.name.removeprefix(prefix).partition("-")[0]
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
+    return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=parent))
 
 
 def _is_active(name: str, query: StreamingQuery) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +21,6 @@ from headrace.line.turns import MOST_TRIES_ONCE, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 
 @dataclass
@@ -133,15 +135,30 @@ def test_a_job_that_ends_by_itself_waits_for_no_interval() -> None:
 
 
 def test_what_a_crash_left_in_the_folder_of_temporary_files_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        of_a_crash = Path(folder) / f"headrace-line-{ended.pid}-abc"
+        of_another = Path(folder) / f"headrace-line-{os.getppid()}-abc"
+        for one in (of_a_crash, of_another):
+            (one / "checkpoint").mkdir(parents=True)
+        own = private_folder()
+        assert sorted(Path(folder).iterdir()) == sorted([of_another, own])
+        assert own.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_socket_fits_wherever_temporary_files_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    of_a_crash = tmp_path / f"headrace-line-{ended.pid}-abc"
-    of_another = tmp_path / f"headrace-line-{os.getppid()}-abc"
-    for folder in (of_a_crash, of_another):
-        (folder / "checkpoint").mkdir(parents=True)
-    own = private_folder()
-    assert sorted(tmp_path.iterdir()) == sorted([of_another, own])
-    assert own.stat().st_mode & 0o777 == 0o700
+    long = tmp_path / ("a" * 100)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    folder = private_folder()
+    try:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(str(folder / "line"))
+    finally:
+        shutil.rmtree(folder)
