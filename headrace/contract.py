@@ -61,6 +61,9 @@ _KEPT: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
 )
 RESERVED: Final = rules.RESERVED
 
+# Where a stream keeps its rejected records: a ledger and a position beside those of its outputs.
+QUARANTINE: Final = "quarantine"
+
 # What a topic of format raw gives: the bytes of its records as they are.
 RAW_SCHEMA: Final = Record(
     "headrace.Raw",

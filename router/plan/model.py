@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from headrace.contract import QUARANTINE as QUARANTINE
 from headrace.expressions.compiled.compiler import NotCompiled
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from headrace.records.hygiene.rules import HygieneRules
     from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
-
-# The member of a stream that keeps its bad records; its ledger stands beside the outputs'.
-QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)

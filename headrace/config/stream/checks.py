@@ -8,6 +8,7 @@ from headrace.config.common.check_hygiene import check_hygiene
 from headrace.config.common.check_kafka import check_no_loop, check_overrides, check_source
 from headrace.config.stream.check_sinks import check_output_sink
 from headrace.config.stream.output_columns import projected_columns
+from headrace.contract import QUARANTINE
 from headrace.expressions.check import check_filter
 from headrace.expressions.projection import check_projection
 from headrace.expressions.tokens import tokens_of
@@ -44,6 +45,9 @@ def _check_name(name: Section, seen: dict[str, Section]) -> None:
     text = name.text()
     if text is None:
         return
+    if text == QUARANTINE:
+        message = f"the name {name.shown()} stands for the stream's rejected records"
+        name.report(message, "give the output another name")
     first = seen.setdefault(text, name)
     if first is not name:
         message = f"two outputs have the name {name.shown()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from headrace.line.job import Batch
 
 
 OUT = {"name": "out"}
@@ -89,22 +92,31 @@ def test_records_that_went_while_it_was_stopped_are_told_exactly(
 
 
 def test_records_that_go_while_it_runs(
-    spark: SparkSession, pipelines: Pipelines, topic: str
+    spark: SparkSession, pipelines: Pipelines, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    between_looks, look = threading.Lock(), job.RouterJob.next_batch
+
+    def one_at_a_time(looking: job.RouterJob) -> Batch | None:
+        with between_looks:
+            return look(looking)
+
+    monkeypatch.setattr(job.RouterJob, "next_batch", one_at_a_time)
     pipelines.send(topic, map(event, range(10)))
-    path = pipelines.stream(topic, [OUT], trigger="4s")
+    path = pipelines.stream(topic, [OUT])
     with live(pipelines, spark, path) as running:
         assert wait_until(lambda: places_of(pipelines, topic) == {0: 10}, LIMIT_S)
-        pipelines.send(topic, map(event, range(10, 20)))
-        delete_before(pipelines, topic, 15)
+        with between_looks:
+            pipelines.send(topic, map(event, range(10, 20)))
+            delete_before(pipelines, topic, 15)
         with pytest.raises(OffsetsGone, match=rf"{topic}-0 @ 10 to 14 \(5 records\)"):
             running.end()
     skipping = source(topic, on_data_loss="skip")
-    path = pipelines.stream(topic, [OUT], trigger="4s", source=skipping)
+    path = pipelines.stream(topic, [OUT], source=skipping)
     with live(pipelines, spark, path):
         assert wait_until(lambda: places_of(pipelines, topic) == {0: 20}, LIMIT_S)
-        pipelines.send(topic, map(event, range(20, 30)))
-        delete_before(pipelines, topic, 25)
+        with between_looks:
+            pipelines.send(topic, map(event, range(20, 30)))
+            delete_before(pipelines, topic, 25)
         assert wait_until(lambda: places_of(pipelines, topic) == {0: 30}, LIMIT_S)
     assert stretch_of(pipelines, topic).lost == 10
     assert ids(pipelines, topic) == [*range(10), *range(15, 20), *range(25, 30)]

@@ -253,6 +253,17 @@ def test_rules_of_both_forms_and_every_sink_are_sound(files: Files, sink: str) -
     assert files.problems() == []
 
 
+def test_no_output_has_the_name_of_the_quarantine(files: Files) -> None:
+    write(files)
+    file = files.root / "streams" / "events.yaml"
+    named = file.read_text().replace("- name: all", "- name: quarantine")
+    file.write_text(named)
+    (problem,) = files.problems()
+    assert problem.endswith(
+        'the name "quarantine" stands for the stream\'s rejected records — give the output another name'
+    )
+
+
 def test_a_stream_with_every_key_is_sound(files: Files) -> None:
     files.write("streams/full.yaml", FULL_STREAM)
     Authority(files.root, "house")
