@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from headrace.contract import QUARANTINE
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader, RecordsGone
 from router.ledger.file import LedgerDamaged, LedgerFile
@@ -21,7 +22,6 @@ from router.ledger.findings import (
     unread,
 )
 from router.ledger.state import stream_state
-from router.plan.model import QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from router.plan.model import QUARANTINE
+from headrace.contract import QUARANTINE
 
 if TYPE_CHECKING:
     from pathlib import Path

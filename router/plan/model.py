@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.contract import QUARANTINE as QUARANTINE
 from headrace.expressions.compiled.compiler import NotCompiled
 
 if TYPE_CHECKING:

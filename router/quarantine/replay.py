@@ -15,11 +15,12 @@ import structlog
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from headrace.contract import QUARANTINE
 from headrace.errors import UsageError
 from headrace.locks import hold
 from router.explain.outcomes import Evaluator
 from router.ledger.state import stream_state
-from router.plan.model import QUARANTINE, ToTable
+from router.plan.model import ToTable
 from router.plan.planner import Planner
 from router.quarantine.records import own_record, quarantine_of
 from router.quarantine.replay_records import RecordReplay, Replayed, ReplayReport, ReplayTally

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from router.plan.model import QUARANTINE
+from headrace.contract import QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from headrace.contract import QUARANTINE
 from headrace.errors import Terminal, UsageError
 from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
@@ -17,7 +18,7 @@ from headrace.locks import AlreadyRunning, hold
 from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.file import LedgerFile
 from router.ledger.state import stream_state
-from router.plan.model import QUARANTINE, ToTable
+from router.plan.model import ToTable
 from router.plan.planner import Planner
 from router.run.groups import grouped
 from router.run.job import RouterJob

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from router.plan.model import QUARANTINE
+from headrace.contract import QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,11 +11,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from headrace.contract import QUARANTINE
 from headrace.errors import HeadraceError, Terminal
 from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.kafka.quarantine import EVALUATING
 from router.ledger.entries import Counts
-from router.plan.model import QUARANTINE
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.sending import (
     Sending,

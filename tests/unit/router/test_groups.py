@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.plan.model import QUARANTINE
+from headrace.contract import QUARANTINE
 from router.run.groups import CLOSE, grouped
 
 
