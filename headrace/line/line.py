@@ -9,7 +9,8 @@ import shutil
 import tempfile
 import threading
 import time
-from multiprocessing.connection import Listener
+import weakref
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
@@ -71,6 +72,7 @@ class Line:
         self._number = 0
         self._batch: dict[str, Batch] = {}
         self._draining = threading.Event()
+        self._closed = threading.Event()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -87,6 +89,10 @@ class Line:
         with contextlib.suppress(Exception):
             # Its JVM may have ended.
             self._stop()
+        self._closed.set()
+        # Closing a socket does not wake who waits for a connection; a connection does.
+        with contextlib.suppress(OSError):
+            Client(self._listener.address, family="AF_UNIX").close()
         self._listener.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -128,10 +134,17 @@ class Line:
         counted = answers.observe(
             METRICS, *(F.sum(name).alias(name) for name in ("events", "bytes", "lag"))
         )
+        # Spark's JVM keeps the function, and would keep a line that has ended, with its clients.
+        line = weakref.ref(self)
+
+        def on_batch(frame: DataFrame, _number: int) -> None:
+            if (living := line()) is not None:
+                living._on_batch(frame)  # noqa: SLF001 - our own
+
         return (
             counted.writeStream.queryName(self.name)
             .option("checkpointLocation", self._checkpoint.absolute().as_uri())
-            .foreachBatch(self._on_batch)
+            .foreachBatch(on_batch)
             .start()
         )
 
@@ -144,11 +157,14 @@ class Line:
 
     def _listen(self) -> None:
         while True:
-            try:
-                connection = self._listener.accept()
-            except OSError:
+            connection = self._listener.accept()
+            if self._closed.is_set():
+                connection.close()
                 return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+            name = f"{self.name} answers"
+            threading.Thread(
+                target=self._answer, args=(connection,), name=name, daemon=True
+            ).start()
 
     def _answer(self, connection: Connection[Any, Any]) -> None:
         """Answer Spark's planning process for as long as it asks."""
@@ -190,7 +206,7 @@ class Line:
                 for index, work in enumerate(batch.works)
             ]
 
-    def _on_batch(self, frame: DataFrame, _number: int) -> None:
+    def _on_batch(self, frame: DataFrame) -> None:
         # A query without a checkpoint begins with a batch of nothing.
         if not self._batch:
             return

@@ -90,20 +90,6 @@ def explained(name: str, problem: BaseException | None) -> HeadraceError:
         return ours
     if "No space left on device" in text:
         return Terminal(f"{name} stopped: the disk is full", "free some space, start it again")
-    if "Some data may have been lost" in text or "OffsetOutOfRange" in text:
-        return Terminal(
-            f"{name} stopped: Kafka no longer has records that were not read yet",
-            "retention removed them, or the topic was deleted and re-created: start with a new "
-            "state_dir from the records that remain, or restore the topic",
-        )
-    if "long overflow" in text and "fromJavaTimestamp" in text:
-        return Terminal(
-            f"{name} stopped: a record's Kafka timestamp lies beyond the year 294247,"
-            " which Spark cannot read",
-            "its producer did not send milliseconds; delete the topic's records up to it "
-            "(kafka-delete-records), and make the topic reject such times "
-            "(message.timestamp.after.max.ms)",
-        )
     if "Python worker failed to connect back" in text:
         return Transient(
             f"{name} stopped: a Python process did not start within the ten seconds that Spark "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -197,3 +199,15 @@ def test_one_that_was_asked_to_end_before_it_began_has_not(
         os.kill(os.getpid(), signal.SIGTERM)
         run_lines([Line("line", [job], tmp_path / "checkpoint", once=False)], spark, drain)
     assert job.counted == 0
+
+
+def test_a_line_that_has_ended_is_let_go(spark: SparkSession, tmp_path: Path) -> None:
+    job = Counting("brief", 5)
+    run(spark, tmp_path, job)
+    assert wait_until(
+        lambda: not {one.name for one in threading.enumerate()} & {"line", "line answers"}, LIMIT_S
+    )
+    gone = weakref.ref(job)
+    del job
+    gc.collect()
+    assert gone() is None

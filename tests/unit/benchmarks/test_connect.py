@@ -48,7 +48,7 @@ def test_the_mirror_copies_one_topic_with_the_batches_of_the_loop() -> None:
     assert settings["source.cluster.alias"] == "001-one"
     assert settings["target.cluster.alias"] in offset_syncs("001-one")
     assert settings["producer.override.compression.type"] == "lz4"
-    assert settings["producer.override.batch.size"] == "1000000"
+    assert settings["producer.override.batch.size"] == "1048576"
 
 
 def test_the_sink_writes_the_table_of_its_run_and_where_each_record_was(tmp_path: Path) -> None:
