@@ -86,9 +86,11 @@ class Line:
         trace: TracebackType | None,
     ) -> None:
         self._draining.set()
-        with contextlib.suppress(Exception):
-            # Its JVM may have ended.
-            self._stop()
+        # Who insists on an end does not wait for a batch whose brokers may be away.
+        if kind is None or issubclass(kind, Exception):
+            with contextlib.suppress(Exception):
+                # Its JVM may have ended.
+                self._stop()
         self._closed.set()
         # Closing a socket does not wake who waits for a connection; a connection does.
         with contextlib.suppress(OSError):
@@ -121,6 +123,9 @@ class Line:
     def drain(self) -> None:
         """Let the batch at hand end, and go no further."""
         self._draining.set()
+        with self._lock:
+            # A batch that was being planned is there by now, and no other begins.
+            pass
         while self._batch and self._query is not None and _is_active(self.name, self._query):
             time.sleep(CHECK_EVERY_S / 4)
         self._stop()
@@ -189,7 +194,7 @@ class Line:
     def _take(self) -> bool:
         """Whether there is a batch to do; one that is not finished yet stays the newest."""
         with self._lock:
-            if not self._batch:
+            if not self._batch and not self._draining.is_set():
                 found = {one.job.name: one.take() for one in self.turns}
                 self._batch = {name: one for name, one in found.items() if one is not None}
                 self._number += bool(self._batch)
