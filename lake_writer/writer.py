@@ -14,7 +14,7 @@ from headrace.iceberg.table_files import location_of
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.leaders import NO_EPOCH, Reached
 from headrace.kafka.positions import capped
-from headrace.kafka.source_topic import SourceTopic, TopicRecreated, require_not_shorter
+from headrace.kafka.source_topic import SourceTopic
 from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits, reader_of
 from headrace.landing.completeness import Ends, NeverAhead
@@ -135,14 +135,14 @@ class LandingJob:
         self._topic_id = self._source.identity()
         state = self._commits.resume(self._topic_id)
         self._commits.completeness = self._commits.completeness.not_after(self._clock.now_us())
-        held = self._see_ends()
+        spans = {} if state is None else state.spans
         marked = {} if state is None else state.next_offsets
-        require_not_shorter(self._reader, self._source.topic, marked, held.spans)
+        self._starts = dict(marked)
+        self._epochs = {number: span.epoch for number, span in spans.items()}
+        held = self._see_ends()
         # A partition that came after the first commit is read from its beginning all the same.
         where = "earliest" if marked else self._config.source.starting_offsets
         self._starts = held.starting_offsets(where) | marked
-        spans = {} if state is None else state.spans
-        self._epochs = {number: span.epoch for number, span in spans.items()}
         self._lost(held)
         self._commits.begin(self._starts, held.epochs_at(self._starts))
         if self.once and self._until is None:
@@ -162,8 +162,6 @@ class LandingJob:
         if not lost and not any(ranges.values()):
             self._confirm()
             return None
-        if self._source.identity() != self._topic_id:
-            raise TopicRecreated(self._reader, self._source.topic)
         part = self._part(ranges)
         ends = firsts | {number: span.stop for number, span in part.items()}
         self._batch = TableBatch([], self._starts, ends, lost, held.epochs_at(ends))
@@ -193,8 +191,7 @@ class LandingJob:
     def _see_ends(self) -> TopicEnds:
         """Ask what the topic holds: when all of that has landed, the table is complete up to now."""
         now_us = self._clock.now_us()
-        held = self._kafka.ends(self._source.topic)
-        require_not_shorter(self._reader, self._source.topic, self._starts, held.spans)
+        held = self._source.look(self._reader, self._topic_id, self._starts)
         if self._kafka.replaced(self._source.topic, self._reached(), held):
             # A batch deals with it; what the topic holds is not what the table is to have.
             return held

@@ -35,7 +35,7 @@ from headrace.kafka.positions import (
     to_json,
     within,
 )
-from headrace.kafka.source_topic import Reader, SourceTopic, require_not_shorter
+from headrace.kafka.source_topic import Reader, SourceTopic, require_not_shorter, require_same
 from headrace.landing.topic_values import values_of
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
@@ -156,6 +156,7 @@ class LiveReader(DataSourceStreamReader):
         self._at: dict[str, Any] | None = None
         self._seen: Positions = {}
         self._ends: dict[str, TopicEnds] = {}
+        self._ids: dict[str, str] = {}
         self._asked_at_s = float("-inf")
         self._kafka: KafkaCluster | None = None
         self._shown: ShownOffsets | None = None
@@ -239,6 +240,9 @@ class LiveReader(DataSourceStreamReader):
     def _held(self) -> dict[str, TopicEnds]:
         return {topic: self._connected().ends(topic) for topic in self._plan.topics}
 
+    def _identities(self) -> dict[str, str]:
+        return {topic: self._connected().topic_id(topic) for topic in self._plan.topics}
+
     def _connected(self) -> KafkaCluster:
         if self._kafka is None:
             self._kafka = KafkaCluster(self._cluster)
@@ -247,7 +251,12 @@ class LiveReader(DataSourceStreamReader):
     def _see_ends(self, at: Positions, epochs: Epochs) -> None:
         """Learn where the topics end; refuse ones that are not those of which `at` was read."""
         ends, reader = self._held(), Reader(self._plan.reader, ADVICE)
+        # Asked after the ends: with the same ids, the ends are of the same topics.
+        ids = self._identities()
+        self._ids = self._ids or ids
         for topic, positions in at.items():
+            if topic in ids:
+                require_same(reader, topic, self._ids[topic], ids[topic])
             spans = ends[topic].spans if topic in ends else {}
             require_not_shorter(reader, topic, positions, spans)
             source = SourceTopic(self._connected(), topic)

@@ -102,6 +102,16 @@ class SourceTopic:
         """Return the id that the cluster gave the topic when it was created."""
         return self.kafka.topic_id(self.topic)
 
+    def look(self, reader: Reader, topic_id: str, positions: Mapping[int, int]) -> TopicEnds:
+        """Return what the topic holds; refuse another topic, or one that ends before what was read.
+
+        The id is asked after the ends: where it is the same, the ends are of the same topic too.
+        """
+        ends = self.kafka.ends(self.topic)
+        require_same(reader, self.topic, topic_id, self.identity())
+        require_not_shorter(reader, self.topic, positions, ends.spans)
+        return ends
+
     def lost(
         self,
         reader: Reader,
@@ -140,6 +150,12 @@ def gaps(
         if number in held
     }
     return {number: gap for number, gap in found.items() if gap}
+
+
+def require_same(reader: Reader, topic: str, read: str, found: str) -> None:
+    """Raise TopicRecreated where a topic's id is not the one of the topic that was read."""
+    if found != read:
+        raise TopicRecreated(reader, topic)
 
 
 def require_not_shorter(

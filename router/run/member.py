@@ -10,7 +10,7 @@ import structlog
 
 from headrace.errors import Terminal, Transient
 from headrace.kafka.leaders import Reached
-from headrace.kafka.source_topic import Reader, TopicRecreated
+from headrace.kafka.source_topic import Reader, require_same
 from router.ledger.entries import BEGINNING, Counts, LedgerEntry, LedgerStretch
 from router.ledger.file import Header
 
@@ -82,8 +82,7 @@ class Member:
                 "give the output another name, and it begins in the new topic; or move the folder "
                 f"{self.ledger.path.parent} away",
             )
-        if header.topic_id != topic_id:
-            raise TopicRecreated(self.reader, header.topic)
+        require_same(self.reader, header.topic, header.topic_id, topic_id)
 
     def record(self, stretches: Mapping[int, LedgerStretch]) -> None:
         """Keep a batch; its records are done with from here on."""

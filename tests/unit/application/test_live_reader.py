@@ -17,6 +17,7 @@ from headrace.contract import RAW_SCHEMA
 from headrace.errors import ClusterUnreachable, Terminal
 from headrace.kafka.groups import ShownOffsets
 from headrace.kafka.leaders import TopicEnds
+from headrace.kafka.source_topic import TopicRecreated
 from headrace.landing.topic_values import Values
 from headrace.records.hygiene.rules import HygieneRules
 from headrace.secret import Secret
@@ -32,6 +33,7 @@ class Reader(LiveReader):
 
     held: dict[int, range] | None
     epochs: Mapping[int, int] = MappingProxyType({})
+    topic_id = "first"
 
     def __init__(
         self, *, fresh: bool, starting: str = "earliest", until: int | None = None
@@ -45,6 +47,9 @@ class Reader(LiveReader):
         if self.held is None:
             raise ClusterUnreachable("nowhere", "127.0.0.1:1", "away")
         return {"t": TopicEnds(self.held, self.epochs)}
+
+    def _identities(self) -> dict[str, str]:
+        return {"t": self.topic_id}
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +127,16 @@ def test_what_is_gone_is_told(held: dict[int, range], sentence: str) -> None:
     reader.partitions({"t": {}}, {"t": {"0": 22}})
     with pytest.raises(Terminal, match=f"app.live.*{sentence}"):
         reader.latestOffset()
+
+
+def test_a_topic_that_is_made_anew_is_told_however_long_it_is() -> None:
+    reader = Reader(fresh=True)
+    reader.held = {0: range(10)}
+    assert reader.latestOffset() == {"t": {"0": 10}}
+    for stop in (5, 10, 30):
+        reader.held, reader.topic_id = {0: range(stop)}, "second"
+        with pytest.raises(TopicRecreated, match=r"app\.live has read the old topic"):
+            reader.latestOffset()
 
 
 def test_an_empty_partition_that_was_read_to_its_end_is_not_gone() -> None:
