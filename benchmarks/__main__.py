@@ -7,6 +7,7 @@ import signal
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -87,10 +88,22 @@ FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900, budget_s=math.
     help=f"How many events. [default: {SHORT.events:,}, --full {FULL.events:,}]",
 )
 @click.option(
+    "--against",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Another checkout of headrace, set up: compare with its commands instead of with others.",
+)
+@click.option(
     "--list", "only_list", is_flag=True, help="List the contests and their competitors, then end."
 )
-def benchmarks(
-    *, full: bool, only: tuple[str, ...], rounds: int | None, events: int | None, only_list: bool
+def benchmarks(  # noqa: PLR0913 - an argument for each option
+    *,
+    full: bool,
+    only: tuple[str, ...],
+    rounds: int | None,
+    events: int | None,
+    against: Path | None,
+    only_list: bool,
 ) -> int:
     """Compare the stages with other tools, and with the limit of this machine.
 
@@ -102,9 +115,12 @@ def benchmarks(
     \b
       python -m benchmarks                          short form, a few minutes
       python -m benchmarks --only router --rounds 5
+      python -m benchmarks --only router --rounds 5 --against ../before
       python -m benchmarks --full                   on a machine that does nothing else
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
     chosen = [one for one in BENCHMARKS if not only or one.name in only]
+    if against is not None:
+        chosen = [pair for one in chosen for pair in one.against(against)]
     if only_list:
         click.echo("\n".join(listed(chosen)))
         return 0

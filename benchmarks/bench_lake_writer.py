@@ -130,13 +130,20 @@ LAKE_WRITER = Benchmark(
     baseline="plain PySpark",
     limit="librdkafka and Arrow",
     competitors=(
-        Competitor("headrace", "lake-writer start --once", "cold", headrace_lake_writer),
+        Competitor(
+            "headrace",
+            "lake-writer start --once",
+            "cold",
+            headrace_lake_writer,
+            is_our_command=True,
+        ),
         Competitor(
             "headrace warm",
             "the same, from its second batch on",
             "warm",
             warm_lake_writer,
             LEAST_WARM_ROWS,
+            is_our_command=True,
         ),
         Competitor("plain PySpark", "from_json, toTable", "cold", spark_lake_writer),
         Competitor(

@@ -88,7 +88,13 @@ REPLAY = Benchmark(
     baseline="Spark's Iceberg stream",
     limit="pyarrow decode",
     competitors=(
-        Competitor("headrace", "backfill replay --to jsonl:DIR, in order", "cold", headrace_replay),
+        Competitor(
+            "headrace",
+            "backfill replay --to jsonl:DIR, in order",
+            "cold",
+            headrace_replay,
+            is_our_command=True,
+        ),
         Competitor("Spark's Iceberg stream", "readStream, unordered", "cold", spark_replay),
         Competitor("pyarrow decode", "two threads, nothing written", "cold", arrow_scan),
     ),

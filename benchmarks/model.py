@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from benchmarks.arena import Arena
     from benchmarks.measure import Command, Measured
@@ -47,6 +47,19 @@ class Competitor:
     prepare: Callable[[Arena, Path], Run]
     # With fewer rows it has nothing to show, and does not run.
     least_rows: int = 0
+    # One of our console scripts, whose options an older headrace knows as well.
+    is_our_command: bool = False
+
+    def of(self, checkout: Path) -> Competitor:
+        """Return the same with the command of another checkout."""
+
+        def prepare(arena: Arena, folder: Path) -> Run:
+            run = self.prepare(arena, folder)
+            script, *rest = run.command.argv
+            there = checkout.resolve() / ".venv" / "bin" / Path(script).name
+            return replace(run, command=replace(run.command, argv=[str(there), *rest]))
+
+        return replace(self, name=f"{self.name} of {checkout.name}", prepare=prepare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,17 @@ class Benchmark:
     competitors: tuple[Competitor, ...]
     # Puts in place what all read, outside the measured time; returns how many rows that is.
     load: Callable[[Arena], int]
+
+    def against(self, checkout: Path) -> list[Benchmark]:
+        """Return a contest of two for each command of ours: this checkout's and another's."""
+        found = []
+        for one in self.competitors:
+            if one.is_our_command:
+                twin = one.of(checkout)
+                name = f"{self.name}-{one.start_up}-against-{checkout.name}"
+                pair = replace(self, name=name, baseline=twin.name, limit=twin.name)
+                found.append(replace(pair, competitors=(one, twin)))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
