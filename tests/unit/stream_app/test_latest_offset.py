@@ -43,6 +43,9 @@ class Live(LiveReader):
     def _held(self) -> dict[str, TopicEnds]:
         return {"t": TopicEnds({0: range(9)}, {})}
 
+    def _identities(self) -> dict[str, str]:
+        return {"t": "an id"}
+
 
 def hybrid(folder: Path) -> HybridReader:
     steps = tuple(Step(number, number, ()) for number in range(STEPS))
