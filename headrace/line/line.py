@@ -71,6 +71,7 @@ class Line:
         self._query: StreamingQuery | None = None
         self._number = 0
         self._batch: dict[str, Batch] = {}
+        self._positions: dict[str, dict[int, int]] = {}
         self._draining = threading.Event()
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -133,7 +134,7 @@ class Line:
     def _start(self, spark: SparkSession) -> StreamingQuery:
         # Jobs know where they are: what Spark has kept of an earlier query is of no use.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
-        self._number, self._batch = 0, {}
+        self._number, self._batch, self._positions = 0, {}, {}
         spark.dataSource.register(LineSource)
         answers = spark.readStream.format(NAME).option("socket", str(self._listener.address)).load()
         counted = answers.observe(
@@ -188,8 +189,12 @@ class Line:
             due_s = min((one.due_in_s for one in self.turns if not one.ended), default=left_s)
             self._draining.wait(max(0.001, min(left_s, due_s)))
         with self._lock:
-            positions = {name: dict(sorted(one.ends.items())) for name, one in self._batch.items()}
-            return {"batch": self._number, "positions": positions}
+            # Where nothing is new, the offset is the same: another would be a batch to Spark.
+            if self._batch:
+                self._positions = {
+                    name: dict(sorted(one.ends.items())) for name, one in self._batch.items()
+                }
+            return {"batch": self._number, "positions": self._positions}
 
     def _take(self) -> bool:
         """Whether there is a batch to do; one that is not finished yet stays the newest."""
