@@ -177,6 +177,7 @@ class KafkaCluster:
                     if is_no_name
                     else "create it by hand, or allow headrace's user to create topics",
                 ) from None
+            self._wait_until_known(topic)
             return False
         self._wait_until_known(topic)
         return True
