@@ -37,8 +37,6 @@ OUTPUT = """\
 """
 # What the router does in its first batch; all competitors that are measured warm begin behind it.
 WARM_ROWS = MOST_PER_BATCH
-# A header, where it begins, and the first batch.
-WARM_LINES = 3
 
 
 def headrace_router(arena: Arena, folder: Path) -> Run:
@@ -83,7 +81,8 @@ def _headrace(
     (workspace / "stream.yaml").write_text(text, encoding="utf-8")
     argv = [console_script("router"), "start", "-c", "stream.yaml", "--once"]
     state = workspace / ".headrace" / "state" / "router" / "playback"
-    ledger = state / "outputs" / next(iter(outputs)) / "ledger.jsonl"
+    group = next(iter(outputs)) if len(outputs) == 1 else "all"
+    first_batch = state / "queries" / group / "checkpoint" / "commits" / "0"
     targets = {target for _, target in outputs.values()}
 
     def check(_: Measured) -> None:
@@ -95,7 +94,7 @@ def _headrace(
         arena.drop_topics(*targets, f"{quarantine}.quarantine")
 
     return Run(
-        Command(argv, folder, warm=(ledger, WARM_LINES) if warm else None),
+        Command(argv, folder, warm=(first_batch, 1) if warm else None),
         check=check,
         work_s=lambda _: None if warm else checkpoint_work_s(state.glob("queries/*/checkpoint")),
         clean_up=clean_up,

@@ -81,7 +81,8 @@ def lines(files: Iterable[Path], wanted: int) -> None:
 
 
 def _held(arena: Arena, topic: str) -> int:
-    return sum(len(span) for span in arena.kafka.offsets(topic).values())
+    # Offsets do not tell: the end of a transaction has one too.
+    return sum(1 for _ in arena.kafka.records(topic))
 
 
 def _places(file: Path) -> pa.Table:

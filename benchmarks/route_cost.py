@@ -26,6 +26,8 @@ from headrace.kafka.bulk import Producers, ProducerSettings
 from headrace.kafka.ranges import RangeReader
 from headrace.records.hygiene.rules import HygieneRules, ValueRange
 from headrace.schema.avro import parse_avro
+from router.ledger.entries import Counts, LedgerStretch
+from router.ledger.places import Place
 from router.plan.model import Outlet, RoutePlan, Source, ToTopic
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.task import RoutingWork, work
@@ -212,7 +214,10 @@ def exhaust(reader: RangeReader, topic: str, ranges: Mapping[int, range]) -> Non
 
 def run_task(plan: RoutePlan, ends: Mapping[int, int]) -> None:
     """Do what a Spark task does."""
-    done = work(RoutingWork(plan, ends, {"out": dict.fromkeys(ends, 0)}))
+    places = {
+        number: Place.beginning("", LedgerStretch(0, end, Counts())) for number, end in ends.items()
+    }
+    done = work(RoutingWork(plan, ends, {"out": places}))
     if done.problem is not None:
         raise done.problem
 

@@ -64,12 +64,26 @@ def router() -> None:
 @click.option("--output", "outputs", multiple=True, help="Only this output. [default: all]")
 @click.option("--region", help="Run this deployment (overrides in the file).")
 @click.option("--once", is_flag=True, help="Route the records that are there now, then end.")
+@click.option(
+    "--begin-again",
+    "begin_again",
+    multiple=True,
+    metavar="OUTPUT",
+    help="Let this output, or `quarantine`, leave the topic that it has read for the one that the "
+    "file names now, or for one that was re-created.",
+)
 @format_option
 @workspace_option
 @log_option
 @with_stream
 def start(
-    workspace: Workspace, stream: Effective, *, outputs: tuple[str, ...], once: bool, as_json: bool
+    workspace: Workspace,
+    stream: Effective,
+    *,
+    outputs: tuple[str, ...],
+    once: bool,
+    begin_again: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Run the jobs of a stream until Ctrl-C.
 
@@ -77,6 +91,12 @@ def start(
     job: if one job fails, the others go on, and the failed job is restarted with growing pauses.
     Ctrl-C or SIGTERM lets the current batch finish. Records that were not read stay in Kafka, and
     the next start reads them. Rejected records go to the quarantine topic with the reason.
+
+    Records and positions are committed together, in transactions of Kafka: consumers with
+    `isolation.level=read_committed` read each record once, also after a crash. The positions are
+    in the topic `headrace.<stream>.ledger` of the target cluster, so another host can go on. If a
+    second router of the stream starts, it takes over and the first one ends; with
+    `on_conflict: refuse` the second one does not start.
 
     Kafka shows the lag under the consumer groups `headrace.<stream>.<output>`. The ledger says
     what happened to every record; `router audit` checks it.
@@ -88,7 +108,7 @@ def start(
 
     name = stream.config.name
     with Drain() as drain:
-        stream_router = StreamRouter(workspace, stream, outputs)
+        stream_router = StreamRouter(workspace, stream, outputs, begin_again)
         conf = stream_router.prepare()
         with session(workspace, f"router-{name}", conf, lasting=not once) as spark:
             counts = stream_router.run(spark, drain, once=once)
@@ -183,9 +203,10 @@ def audit(workspace: Workspace, stream: Effective, *, as_json: bool) -> int:
 
     For example: `router audit -c streams/playback.yaml -o json`
     """
-    from router.ledger import audit, report
+    from router.audit import report
+    from router.audit.audit import audit
 
-    found = audit.audit(workspace, stream)
+    found = audit(workspace, stream)
     click.echo(report.as_json(found) if as_json else report.as_text(found))
     return FAILED if found.findings else 0
 

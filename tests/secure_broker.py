@@ -101,6 +101,8 @@ class SecureBroker:
         ]
         self.allow(USER, ResourceType.TOPIC, "", of_topics)
         self.allow(USER, ResourceType.GROUP, "headrace.", [AclOperation.READ])
+        of_transactions = [AclOperation.WRITE, AclOperation.DESCRIBE]
+        self.allow(USER, ResourceType.TRANSACTIONAL_ID, "headrace.", of_transactions)
         return self
 
     def __exit__(self, *_: object) -> None:

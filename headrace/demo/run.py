@@ -129,7 +129,8 @@ def _count(root: Path, answers: Sequence[str]) -> Counted:
     replayed: dict[str, Any] = json.loads(answers[3])
     cluster = KafkaCluster(load_workspace(root).cluster("fronting"))
     in_topic = sum(map(len, cluster.offsets("playback_raw").values()))
-    in_quarantine = sum(map(len, cluster.offsets("playback_raw.quarantine").values()))
+    # Its offsets do not tell: the end of a transaction has one too.
+    in_quarantine = sum(1 for _ in cluster.records("playback_raw.quarantine"))
     replayed_files = (root / "replayed").glob("*.jsonl")
     replayed_lines = sum(1 for path in replayed_files for _ in path.open("rb"))
     stored = (root / STATE / "warehouse").rglob("*.parquet")

@@ -25,6 +25,8 @@ LARGEST_RECORD_BYTES: Final = 200 * 2**20
 LARGEST_BATCH_BYTES: Final = 1_000_000
 FLUSH_POLL_S: Final = 1.0
 WAIT_S: Final = 0.1
+# What the client raises where it takes no record, but for a queue that is full (BufferError).
+NotTaken = KafkaException
 log = structlog.get_logger(__name__)
 # The broker refuses the record itself: the next try would end alike.
 _REFUSED: Final = frozenset(
@@ -76,7 +78,9 @@ def origin_of(headers: HeadersToSend) -> tuple[int, int]:
 class BulkProducer:
     """An idempotent producer. What it was given since the last flush is one unit of work."""
 
-    def __init__(self, settings: ProducerSettings) -> None:
+    def __init__(
+        self, settings: ProducerSettings, more: Mapping[str, str | int] | None = None
+    ) -> None:
         properties: dict[str, str | int | float | bool] = {
             "linger.ms": 50,
             "batch.size": settings.batch_bytes,
@@ -90,6 +94,7 @@ class BulkProducer:
             "message.max.bytes": LARGEST_RECORD_BYTES,
             "delivery.timeout.ms": DELIVERY_LIMIT_MS,
             "delivery.report.only.error": True,
+            **(more or {}),
         }
         try:
             self._producer = Producer({**properties, "on_delivery": self._on_failure})
@@ -173,6 +178,11 @@ class Producers:
     def discard(self, settings: ProducerSettings) -> None:
         """Forget a producer that failed, with all that it still holds."""
         self._kept.pop(settings, None)
+
+
+def not_taken(problem: KafkaException) -> Transient:
+    """Return the error for a record that the client did not take."""
+    return Transient(f"Kafka's client does not take a record: {problem.args[0].str()}")
 
 
 def properties_of(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ import atexit
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
@@ -27,6 +27,7 @@ CHUNK: Final = 1_000
 POLL_S: Final = 0.2
 STALLED_S: Final = 45.0
 END_LIMIT_S: Final = 5.0
+ANSWER_LIMIT_S: Final = 30.0
 FETCH_BYTES: Final = 2**20
 # What is fetched beyond a batch is fetched again for the next.
 AHEAD_KB: Final = 8 * 1024
@@ -69,7 +70,11 @@ class NotReached(Transient):
 class RangeReader:
     """A consumer without a group, told exactly what to read."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
+    ) -> None:
         self._properties = properties
         self._consumer = Consumer(
             {
@@ -80,7 +85,7 @@ class RangeReader:
                 "enable.auto.offset.store": False,
                 "auto.offset.reset": "error",
                 "enable.partition.eof": True,
-                "isolation.level": "read_committed",
+                "isolation.level": isolation,
                 "fetch.message.max.bytes": FETCH_BYTES,
                 "queued.max.messages.kbytes": AHEAD_KB,
                 # How long a partition rests whose queue is full: by default a whole second.
@@ -137,6 +142,19 @@ class RangeReader:
         for number, missing in wanted.items():
             if missing:
                 raise RecordsGone(topic, number)
+
+    def span(self, topic: str, partition: int) -> range:
+        """Return what a partition holds, as far as this reader may read it."""
+        try:
+            low, high = self._consumer.get_watermark_offsets(
+                TopicPartition(topic, partition), ANSWER_LIMIT_S
+            )
+        except KafkaException as problem:
+            error = problem.args[0]
+            if (refused := refusal(error, self._properties, topic=topic)) is not None:
+                raise refused from None
+            raise Transient(f"topic {topic}: {error.str()}") from None
+        return range(low, high)
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -1,5 +1,5 @@
-"""What became of every record, per output and batch; and the audit of it against the topic.
+"""What became of every record, and how far each output is: kept in Kafka, beside the records.
 
-Reads and writes: a ledger file per output. The audit writes nothing.
-Promises: a line is whole or not there, and its sums add up.
+Reads and writes: a compacted topic a stream and cluster, `headrace.STREAM.ledger`.
+Promises: a place is committed together with its records; whoever lost a claim writes no place.
 """

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Terminal
 from headrace.kafka.offset_set import shown_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 # The batch of the first entry, which says where a member began.
 BEGINNING: Final = -1
@@ -35,6 +33,15 @@ class Counts:
             self.filtered + other.filtered,
             dict(Counter(self.dropped) + Counter(other.dropped)),
             self.quarantined + other.quarantined,
+        )
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(
+            self.read - other.read,
+            self.written - other.written,
+            self.filtered - other.filtered,
+            dict(Counter(self.dropped) - Counter(other.dropped)),
+            self.quarantined - other.quarantined,
         )
 
     @property
@@ -120,7 +127,7 @@ def flaws(entries: Iterable[LedgerEntry]) -> list[Flaw]:
     ends: dict[int, int] = {}
     for entry in entries:
         for partition, stretch in entry.stretches.items():
-            found += _within(entry, partition, stretch)
+            found += _within(entry.batch, partition, stretch)
             before = ends.get(partition, stretch.start)
             if stretch.start != before:
                 what = "missing" if stretch.start > before else "twice"
@@ -139,34 +146,26 @@ def by_partition(entries: Iterable[LedgerEntry]) -> dict[int, list[LedgerStretch
     return found
 
 
-def checked(entry: LedgerEntry) -> LedgerEntry:
-    """Return an entry that adds up, or refuse to go on where a record is unaccounted for."""
-    for partition, stretch in entry.stretches.items():
-        for flaw in _within(entry, partition, stretch):
-            raise Terminal(
-                f"partition {partition}: {flaw.message}",
-                "nothing was acknowledged; report this with the stream's file",
-            )
-    return entry
+def checked(partition: int, batch: int, stretch: LedgerStretch) -> LedgerStretch:
+    """Return a stretch that adds up, or refuse to go on where a record is unaccounted for."""
+    for flaw in _within(batch, partition, stretch):
+        raise Terminal(
+            f"partition {partition}: {flaw.message}",
+            "nothing of the batch was committed; report this with the stream's file",
+        )
+    return stretch
 
 
-def rolled_up(entries: Sequence[LedgerEntry]) -> LedgerEntry:
-    """Return one entry that says the same as many in a row, without their batches."""
-    stretches = {partition: reduce(add, own) for partition, own in by_partition(entries).items()}
-    return LedgerEntry(entries[-1].batch, entries[-1].at, stretches)
-
-
-def _within(entry: LedgerEntry, partition: int, stretch: LedgerStretch) -> Iterable[Flaw]:
+def _within(batch: int, partition: int, stretch: LedgerStretch) -> Iterable[Flaw]:
     counts = stretch.counts
     if counts.read != counts.accounted:
         message = (
-            f"batch {entry.batch}: read {counts.read} records, but accounts for only "
-            f"{counts.accounted}"
+            f"batch {batch}: read {counts.read} records, but accounts for only {counts.accounted}"
         )
         yield Flaw(partition, message)
     if stretch.absent < 0 or stretch.end_exclusive < stretch.start:
         message = (
-            f"batch {entry.batch}: has more records than offsets in "
+            f"batch {batch}: has more records than offsets in "
             f"{shown_offsets(range(stretch.start, stretch.end_exclusive))}"
         )
         yield Flaw(partition, message)

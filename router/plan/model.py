@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headrace.records.hygiene.rules import HygieneRules
     from headrace.registry.address import RegistryAddress
     from headrace.schema.model import Record
+    from router.ledger.claims import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Registered:
 class ToTopic:
     """Records to a topic.
 
-    `producer` and `avro` (the schema that values are written with, and its id) are looked up when the
+    With `claim` it is written in transactions. `producer`, `claim` and `avro` (the schema that values are written with, and its id) are looked up when the
     query starts: a cluster or a registry that is away holds up nobody else.
     """
 
@@ -58,8 +59,10 @@ class ToTopic:
     key_column: str | None
     compression: str
     origin: Origin = "header"
+    is_exactly_once: bool = True
     registered: Registered | None = None
     producer: ProducerSettings | None = None
+    claim: Claim | None = None
     avro: tuple[Record, int] | None = None
 
 

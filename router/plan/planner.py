@@ -59,7 +59,14 @@ class Planner:
         quarantine = None
         if named is not None:
             # What only just fitted into the source may have been compressed as well as can be.
-            quarantine = ToTopic(named.cluster, named.topic, "raw", None, "zstd")
+            quarantine = ToTopic(
+                named.cluster,
+                named.topic,
+                "raw",
+                None,
+                "zstd",
+                is_exactly_once=config.delivery == "exactly_once",
+            )
         return RoutePlan(
             id=uuid.uuid4().hex,
             stream=config.name,
@@ -130,7 +137,11 @@ class Planner:
         items = output.project if output.project is not None else ("*",)
         columns, _ = check_projection(items, schema)
         by_spark = other_meaning(self._stream.spark_conf)
-        return Outlet(output.name, output.filter, tuple(columns), self._target(output), by_spark)
+        target = self._target(output)
+        if isinstance(target, ToTopic):
+            delivery = output.delivery or self._stream.config.delivery
+            target = replace(target, is_exactly_once=delivery == "exactly_once")
+        return Outlet(output.name, output.filter, tuple(columns), target, by_spark)
 
     def _target(self, output: Output) -> Target:
         match output.sink:

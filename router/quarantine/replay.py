@@ -19,12 +19,12 @@ from headrace.contract import QUARANTINE
 from headrace.errors import UsageError
 from headrace.locks import hold
 from router.explain.outcomes import Evaluator
-from router.ledger.state import stream_state
 from router.plan.model import ToTable
 from router.plan.planner import Planner
 from router.quarantine.records import own_record, quarantine_of
 from router.quarantine.replay_records import RecordReplay, Replayed, ReplayReport, ReplayTally
 from router.run.jobs import chosen
+from router.state import stream_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

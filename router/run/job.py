@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from headrace.errors import Transient
 from headrace.kafka.positions import capped, shared_out, stretches
-from headrace.kafka.source_topic import require_not_shorter
+from headrace.kafka.source_topic import require_not_shorter, require_same
 from headrace.line.job import Batch
 from router.ledger.entries import Counts, LedgerStretch
+from router.ledger.places import ReadTopic
 from router.tasks.task import RoutingWork
 
 if TYPE_CHECKING:
@@ -18,13 +21,21 @@ if TYPE_CHECKING:
     from headrace.kafka.leaders import TopicEnds
     from headrace.kafka.positions import TopicRange
     from headrace.kafka.source_topic import SourceTopic
+    from router.ledger.claims import Claim
+    from router.ledger.places import Place
     from router.plan.model import RoutePlan
     from router.plan.planner import Planner
+    from router.run.ledgers import Ledgers
     from router.run.member import Member
+    from router.tasks.sending import Refusal
     from router.tasks.task import Done
 
 # A batch takes seconds at most: so long a drain lasts, and so much is repeated after a crash.
 MOST_PER_BATCH: Final = 1_000_000
+# Where a record is refused, its whole batch is: the next ones are small until it is behind us.
+MOST_BESIDE_REFUSED: Final = 20_000
+# How often a job that may be idle looks whether another host has taken its members over.
+LOOK_EVERY_S: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -34,13 +45,18 @@ class RouterJob:
     name: str
     members: Mapping[str, Member]
     planner: Planner
+    ledgers: Ledgers
     plan: RoutePlan
     source: SourceTopic
     tasks: int
     interval: timedelta | None
     once: bool
     _until: Mapping[int, int] | None = field(default=None, init=False)
-    _stretches: dict[str, dict[int, LedgerStretch]] = field(default_factory=dict, init=False)
+    _claims: Mapping[str, Claim] = field(default_factory=dict, init=False)
+    _topic: ReadTopic = field(default=ReadTopic("", "", ""), init=False)
+    _places: dict[str, dict[int, Place]] = field(default_factory=dict, init=False)
+    _refused: list[Refusal] = field(default_factory=list, init=False)
+    _looked_at_s: float = field(default=float("-inf"), init=False)
 
     @property
     def is_done(self) -> bool:
@@ -49,15 +65,25 @@ class RouterJob:
         return all(at >= until[number] for number, at in self._first_positions(until).items())
 
     def begin(self) -> None:
-        """Look up what its tasks need, and where its members are."""
-        self.plan = self.planner.resolved(self.plan, self.members)
-        for member in self.members.values():
-            member.begin(self.source)
+        """Look up what its tasks need, take its members, and find out where they are."""
+        source = self.source
+        plan = self.planner.resolved(self.plan, self.members)
+        self._topic = ReadTopic(self.plan.source.cluster, source.topic, source.identity())
+        self._claims = self.ledgers.begin(self.members, self._topic, self._claims)
+        self.plan = self.ledgers.claimed(plan, self._claims)
+        ends = source.kafka.ends(source.topic)
+        new = {name: one.starting_places(ends) for name, one in self.members.items()}
+        self.ledgers.write(self._topic, new)
+        for name, places in new.items():
+            self.members[name].begin(places)
         if self.once and self._until is None:
-            self._until = self.source.kafka.ends(self.source.topic).next_offsets
+            self._until = ends.next_offsets
 
     def next_batch(self) -> Batch | None:
         """Return the ranges that the topic has behind the members' positions."""
+        if time.monotonic() - self._looked_at_s >= LOOK_EVERY_S:
+            self.ledgers.require_ours(self._claims)
+            self._looked_at_s = time.monotonic()
         source = self.source
         # Before the records are read: what a leader had by then was not replaced since.
         held = source.kafka.ends(source.topic)
@@ -67,39 +93,60 @@ class RouterJob:
         first = self._first_positions(there)
         if first == there:
             return None
-        topic_id = source.identity()
         for member in self.members.values():
-            member.require_same(topic_id)
-        ends = capped({source.topic: first}, {source.topic: there}, MOST_PER_BATCH)[source.topic]
-        self._stretches = {
-            name: self._stretches_of(member, held, ends) for name, member in self.members.items()
+            require_same(member.reader, source.topic, self._topic.topic_id, source.identity())
+        most = MOST_BESIDE_REFUSED if self._refused else MOST_PER_BATCH
+        ends = capped({source.topic: first}, {source.topic: there}, most)[source.topic]
+        self._places = {
+            name: member.following(self._stretches_of(member, held, ends))
+            for name, member in self.members.items()
         }
         ranges = stretches({source.topic: first}, {source.topic: ends})
         works = [self._work(part) for part in shared_out(ranges, self.tasks)]
         return Batch(works, ends, sum(there[number] - end for number, end in ends.items()))
 
     def finish(self, answers: Sequence[Done]) -> None:
-        """Write what became of the records into the members' ledgers."""
+        """Take over what became of the records; of members without transactions, keep it first."""
         for done in answers:
             if done.problem is not None:
                 raise done.problem
-        for name, member in self.members.items():
-            counts = {
-                number: one for done in answers for number, one in done.counts.get(name, {}).items()
+        for done in answers:
+            self._take_refused(done.refused)
+        places = {
+            name: {
+                number: own[number].counted(done.counts.get(name, {}).get(number, Counts()))
+                for done in answers
+                for number in done.partitions
+                if number in own
             }
-            own = {
-                number: replace(stretch, counts=counts.get(number, Counts()))
-                for number, stretch in self._stretches[name].items()
-            }
-            if own:
-                member.record(own)
+            for name, own in self._places.items()
+        }
+        own_writes = {
+            name: one for name, one in places.items() if not self.ledgers.is_transactional(name)
+        }
+        self.ledgers.write(self._topic, own_writes)
+        for name, one in places.items():
+            if one:
+                self.members[name].record(one)
+        self._refused = [
+            one
+            for one in self._refused
+            if one.offset >= self.members[one.output].positions.get(one.partition, 0)
+        ]
+
+    def _take_refused(self, refused: Sequence[Refusal]) -> None:
+        known = {(one.output, one.partition, one.offset) for one in self._refused}
+        for one in refused:
+            if (one.output, one.partition, one.offset) in known:
+                raise Transient(f"output {one.output}: a record is refused again: {one.reason}")
+        self._refused += refused
 
     def _first_positions(self, ends: Mapping[int, int]) -> dict[int, int]:
         """Return the position of the member that is furthest behind, for each partition.
 
         A partition that a member does not know was made after it began: nothing of it was read.
         """
-        known = [member.ledger.positions for member in self.members.values()]
+        known = [member.positions for member in self.members.values()]
         return {number: min(one.get(number, 0) for one in known) for number in ends}
 
     def _stretches_of(
@@ -129,8 +176,9 @@ class RouterJob:
 
     def _work(self, part: Sequence[TopicRange]) -> RoutingWork:
         ends = {one.partition: one.end for one in part}
-        starts = {
-            name: {number: own[number].start + own[number].lost for number in ends if number in own}
-            for name, own in self._stretches.items()
+        places = {
+            name: {number: place for number, place in own.items() if number in ends}
+            for name, own in self._places.items()
         }
-        return RoutingWork(self.plan, ends, starts)
+        refused = [one for one in self._refused if one.partition in ends]
+        return RoutingWork(self.plan, ends, places, refused)

@@ -16,13 +16,14 @@ from headrace.kafka.source_topic import SourceTopic
 from headrace.line.line import PROGRESS_KEPT, Line, run_lines
 from headrace.locks import AlreadyRunning, hold
 from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
-from router.ledger.file import LedgerFile
-from router.ledger.state import stream_state
+from router.ledger.places import ReadTopic
 from router.plan.model import ToTable
 from router.plan.planner import Planner
 from router.run.groups import grouped
 from router.run.job import RouterJob
+from router.run.ledgers import Ledgers
 from router.run.member import Member
+from router.state import stream_state
 from router.tasks.compile import compile_outlet
 
 if TYPE_CHECKING:
@@ -45,13 +46,22 @@ log = structlog.get_logger(__name__)
 class StreamRouter:
     """A stream's outputs, all or some of them, and its quarantine."""
 
-    def __init__(self, workspace: Workspace, stream: Effective, only: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        stream: Effective,
+        only: Sequence[str] = (),
+        begin_again: Sequence[str] = (),
+    ) -> None:
         self._workspace = workspace
         self._stream = stream
         self._only = chosen(stream, only)
+        named = [name for name in begin_again if name != QUARANTINE]
+        self._begin_again = {*begin_again, *(chosen(stream, named) if named else ())}
         self._state = stream_state(workspace, stream.config.name)
         self._planner = Planner(workspace, stream)
         self._plan = plan = self._planner.plan()
+        self._ledgers = Ledgers(self._planner, plan, stream.config.on_conflict)
         self._alone = {one.name: one for one in plan.outlets if is_alone(one, plan)}
 
     def prepare(self) -> dict[str, str]:
@@ -74,15 +84,12 @@ class StreamRouter:
         with ExitStack() as locks:
             members = {name: self._member(name) for name in self._held(locks)}
             source = self._source_topic()
-            for member in members.values():
-                # Who is new has its position before queries are shared out by positions.
-                if member.ledger.header is None:
-                    member.begin(source)
+            locks.callback(self._ledgers.close)
             groups = grouped(
                 [name for name in members if name not in self._alone],
                 [name for name in members if name in self._alone],
                 self._stream.config.isolation,
-                {name: member.ledger.positions for name, member in members.items()},
+                self._positions(members, source),
             )
             lines = [
                 self._line(name, {one: members[one] for one in group}, source, once=once)
@@ -90,6 +97,19 @@ class StreamRouter:
             ]
             run_lines(lines, spark, drain)
         return {name: member.counts for name, member in members.items()}
+
+    def _positions(
+        self, members: Mapping[str, Member], source: SourceTopic
+    ) -> dict[str, Mapping[int, int]]:
+        """Return where members are, and new ones will begin: by that queries are shared out."""
+        topic = ReadTopic(self._plan.source.cluster, source.topic, source.identity())
+        known = self._ledgers.read(members)
+        ends = source.kafka.ends(source.topic)
+        found: dict[str, Mapping[int, int]] = {}
+        for name, member in members.items():
+            member.load(known[name], topic)
+            found[name] = member.positions or ends.starting_offsets(member.starting_offsets)
+        return found
 
     def _held(self, locks: ExitStack) -> list[str]:
         """Lock what is to be run; a quarantine that another router of the stream keeps is its."""
@@ -114,7 +134,15 @@ class StreamRouter:
     ) -> Line:
         trigger = self._stream.config.trigger
         job = RouterJob(
-            name, members, self._planner, self._plan, source, self._tasks(), trigger, once
+            name,
+            members,
+            self._planner,
+            self._ledgers,
+            self._plan,
+            source,
+            self._tasks(),
+            trigger,
+            once,
         )
         alone = [outlet for one, outlet in self._alone.items() if one in members]
         run = self._run_by_spark(alone[0]) if alone else None
@@ -143,8 +171,8 @@ class StreamRouter:
             name,
             self._plan.source,
             begins.get(name) or config.source.starting_offsets,
-            LedgerFile(self._state.ledger(name)),
             GroupOffsets(cluster, f"headrace.{config.name}.{name}"),
+            name in self._begin_again,
         )
 
     def _queries(self) -> int:

@@ -1,25 +1,24 @@
-"""An output, or the quarantine, as a query carries it: its ledger, its position, its lag."""
+"""An output, or the quarantine, as a query carries it: its places in the topic, its lag."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import structlog
 
 from headrace.errors import Terminal, Transient
 from headrace.kafka.leaders import Reached
-from headrace.kafka.source_topic import Reader, require_same
-from router.ledger.entries import BEGINNING, Counts, LedgerEntry, LedgerStretch
-from router.ledger.file import Header
+from headrace.kafka.source_topic import Reader, TopicRecreated
+from router.ledger.entries import BEGINNING, Counts, LedgerStretch, total
+from router.ledger.places import Place, ReadTopic, now_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.kafka.groups import GroupOffsets
-    from headrace.kafka.source_topic import SourceTopic
-    from router.ledger.file import LedgerFile
+    from headrace.kafka.leaders import TopicEnds
+    from router.ledger.topic import MemberPlaces
     from router.plan.model import Source
 
 log = structlog.get_logger(__name__)
@@ -27,76 +26,107 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Member:
-    """Knows where it is, and forgets nothing."""
+    """Knows where it is, and forgets nothing.
+
+    With `begins_again` it may leave a topic for another one, or for one that was re-created.
+    """
 
     stream: str
     name: str
     source: Source
     starting_offsets: Literal["earliest", "latest"]
-    ledger: LedgerFile
     group: GroupOffsets
-    counts: Counts = field(default_factory=Counts)
+    begins_again: bool = False
+    places: dict[int, Place] = field(default_factory=dict)
+    _before: Counts | None = field(default=None, init=False)
 
     @property
     def reader(self) -> Reader:
         """It as a reader of its topic."""
         return Reader(
             f"output {self.name}",
-            "to route the topic as it is now, move the output's folder out of the state_dir: the "
-            "output begins again at starting_offsets, and the moved ledger stays readable",
+            "to route the topic as it is now, from its starting_offsets on: router start "
+            f"--begin-again {self.name}",
             "to continue after the gap, and keep it in the ledger: source.on_data_loss: skip",
         )
+
+    @property
+    def counts(self) -> Counts:
+        """What became of the records of this run, whoever of its tasks was heard of last."""
+        now = total(place.counts for place in self.places.values())
+        return now - (self._before or Counts())
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """The next offset of each partition."""
+        return {number: place.stretch.end_exclusive for number, place in self.places.items()}
 
     @property
     def reached(self) -> dict[int, Reached]:
         """The next offset of each partition, and a leader's epoch that is known to have had it."""
         return {
-            number: Reached(stretch.end_exclusive, stretch.epoch)
-            for number, stretch in self.ledger.last.items()
+            number: Reached(place.stretch.end_exclusive, place.stretch.epoch)
+            for number, place in self.places.items()
         }
 
-    def begin(self, source: SourceTopic) -> None:
-        """Make sure of its position: where it was, or for a new one where its stream says."""
-        if self.ledger.header is not None:
-            self.require_same(source.identity())
+    def load(self, known: Mapping[str, MemberPlaces], topic: ReadTopic) -> None:
+        """Take over what the ledger says; refuse a topic that is not the one that was read."""
+        own = known.get(topic.topic_id)
+        self.places = {} if own is None else dict(own.places)
+        if self._before is None:
+            self._before = total(place.counts for place in self.places.values())
+        if own is not None or self.begins_again:
             return
-        topic = self.source.topic
-        header = Header(self.stream, self.name, self.source.cluster, topic, source.identity())
-        ends = source.kafka.ends(topic)
-        stretches = {
-            number: LedgerStretch(at, at, Counts(), epoch=ends.epoch(number, at))
-            for number, at in ends.starting_offsets(self.starting_offsets).items()
-        }
-        self.ledger.begin(header, LedgerEntry(BEGINNING, now_text(), stretches))
-        log.info("an output begins", output=self.name, at=self.starting_offsets)
-
-    def require_same(self, topic_id: str) -> None:
-        """Refuse a topic that is not the one that its position is in."""
-        header = self.ledger.header
-        if header is None:
-            return
-        if header.topic != self.source.topic:
+        for other in (one.topic for one in known.values()):
+            if other.cluster != topic.cluster:
+                # The stream in another region, which writes into the same cluster.
+                continue
+            if other.topic == topic.topic:
+                raise TopicRecreated(self.reader, topic.topic)
             raise Terminal(
-                f"output {self.name} has its position in topic {header.topic}, but the stream now "
-                f"reads {self.source.topic}",
-                "give the output another name, and it begins in the new topic; or move the folder "
-                f"{self.ledger.path.parent} away",
+                f"output {self.name} has its position in topic {other.topic}, but the stream now "
+                f"reads {topic.topic}",
+                "give the output another name, and it begins in the new topic; or let this one "
+                f"begin there: router start --begin-again {self.name}",
             )
-        require_same(self.reader, header.topic, header.topic_id, topic_id)
 
-    def record(self, stretches: Mapping[int, LedgerStretch]) -> None:
-        """Keep a batch; its records are done with from here on."""
-        entry = LedgerEntry(self.ledger.entries[-1].batch + 1, now_text(), stretches)
-        self.ledger.append(entry)
-        self.counts += entry.counts
-        log.info("batch routed", output=self.name, batch=entry.batch, **entry.counts.shown)
+    def starting_places(self, ends: TopicEnds) -> dict[int, Place]:
+        """Return where it begins, if it is new: where its stream says."""
+        if self.places:
+            return {}
+        at = now_text()
+        return {
+            number: Place.beginning(
+                at, LedgerStretch(first, first, Counts(), epoch=ends.epoch(number, first))
+            )
+            for number, first in ends.starting_offsets(self.starting_offsets).items()
+        }
+
+    def begin(self, places: Mapping[int, Place]) -> None:
+        """Begin there."""
+        if places:
+            self.places = dict(places)
+            log.info("an output begins", output=self.name, at=self.starting_offsets)
+
+    def following(self, stretches: Mapping[int, LedgerStretch]) -> dict[int, Place]:
+        """Return the places behind a batch, with nothing counted yet."""
+        batch = max((one.batch for one in self.places.values()), default=BEGINNING) + 1
+        at = now_text()
+        return {
+            number: self.places[number].following(batch, at, stretch)
+            if number in self.places
+            else Place(batch, at, stretch)
+            for number, stretch in stretches.items()
+        }
+
+    def record(self, places: Mapping[int, Place]) -> None:
+        """Keep a batch that is done with, and let others see the lag."""
+        counts = total(place.stretch.counts for place in places.values())
+        batch = max(place.batch for place in places.values())
+        self.places |= places
+        log.info("batch routed", output=self.name, batch=batch, **counts.shown)
         try:
-            self.group.commit(self.source.topic, self.ledger.positions)
+            self.group.commit(self.source.topic, self.positions)
         except Transient as problem:
             # Only what others see of our lag: the next batch commits it as well.
             log.warning("the lag could not be read", output=self.name, reason=problem.message)
-
-
-def now_text() -> str:
-    """Return the time for a ledger: UTC, ISO-8601, milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,24 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from headrace.contract import QUARANTINE
 from headrace.errors import Terminal, Transient
 from headrace.kafka.bulk import BulkProducer, Producers, origin_of
 from headrace.kafka.message import position_of
 from headrace.kafka.quarantine import READING, WRITING, Quarantine, stops_at
 from headrace.kafka.ranges import Readers
+from headrace.kafka.transactions import TransactionalProducer
 from router.ledger.entries import Counts
+from router.ledger.places import ReadTopic, place_key, place_value
 from router.plan.model import ToSearch, ToTopic
 from router.tasks.search import SearchProducer
 from router.tasks.sent_lines import without_queue
+from router.tasks.transactions import Transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from headrace.kafka.bulk import RefusedRecord
     from headrace.kafka.message import Message
     from headrace.kafka.ranges import RangeReader
     from headrace.records.hygiene.rules import Broken, OnBadRecord
     from headrace.records.rows import HeadersToSend
+    from router.ledger.places import Place
     from router.plan.model import Outlet, RoutePlan
     from router.tasks.sent_lines import Send
 
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
 # Spark's Python workers live on between tasks, and so do connections.
 readers: Final = Readers()
 _producers: Final = Producers()
+_transactions: Final = Transactions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,16 @@ class SentRecord:
     partition: int
     offset: int
     headers: HeadersToSend
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A record that an output's target does not take, and why."""
+
+    output: str
+    partition: int
+    offset: int
+    reason: str
 
 
 class Sending:
@@ -56,6 +72,45 @@ class Sending:
         self._quarantine: Quarantine | None = None
         if plan.quarantine is not None:
             self._quarantine = Quarantine(_kept(plan.quarantine), plan.quarantine.topic)
+
+    def begin(self) -> None:
+        """Begin the transactions of a task."""
+        for producer in self._transactional:
+            producer.begin()
+
+    def commit(self, places: Mapping[str, Mapping[int, Place]]) -> None:
+        """Commit what was sent together with the places behind it, the quarantine's first."""
+        for producer in self._transactional:
+            for member in self.counts:
+                if self._producer_of(member) is producer:
+                    self._send_places(producer, member, places.get(member, {}))
+            producer.flush()
+            producer.commit()
+
+    @property
+    def _transactional(self) -> list[TransactionalProducer]:
+        kept = [] if self._quarantine is None else [self._quarantine.producer]
+        every = dict.fromkeys([*kept, *self.producers.values()])
+        return [one for one in every if isinstance(one, TransactionalProducer)]
+
+    def _producer_of(self, member: str) -> BulkProducer | SearchProducer | None:
+        if member == QUARANTINE:
+            return None if self._quarantine is None else self._quarantine.producer
+        return self.producers[member]
+
+    def _send_places(
+        self, producer: TransactionalProducer, member: str, places: Mapping[int, Place]
+    ) -> None:
+        target = self.plan.quarantine if member == QUARANTINE else self.outlets[member].target
+        if not isinstance(target, ToTopic) or target.claim is None:
+            return
+        source = self.plan.source
+        topic = ReadTopic(source.cluster, source.topic, target.claim.topic_id)
+        for number, place in places.items():
+            counted = place.counted(self.counts[member].get(number, Counts()))
+            key = place_key(member, topic.topic_id, number)
+            value = place_value(topic, number, counted)
+            producer.produce_patiently(target.claim.ledger, value.encode(), key, ())
 
     def sends(self, name: str) -> tuple[Callable[..., None], Send]:
         """Return what a route sends the records of an output with."""
@@ -75,7 +130,10 @@ class Sending:
         targets = [one.target for one in self.outlets.values()]
         for target in (*targets, self.plan.quarantine):
             if isinstance(target, ToTopic) and target.producer is not None:
-                _producers.discard(target.producer)
+                if target.claim is None:
+                    _producers.discard(target.producer)
+                else:
+                    _transactions.discard(target.producer, target.claim)
 
     def count(self, name: str, number: int, counts: Counts) -> None:
         """Add to what is known of an output and a partition."""
@@ -106,30 +164,51 @@ class Sending:
             )
         self._quarantine.add(message, stage, reason, connector)
 
-    def flush(self, reader: RangeReader, find: Find) -> None:
-        """Wait for all acknowledgements; what a target refuses for good is quarantined.
+    def settle(self, reader: RangeReader, find: Find) -> list[Refusal]:
+        """Wait until all has arrived; return what refuses to arrive within a transaction.
 
-        `find` gives what refused records were made from and sent with, where they do not say.
+        Nothing of the task counts then: it has to be done again without these records. What another
+        target refuses for good is quarantined. `find` gives what refused records were made from and
+        sent with, where they do not say.
         """
-        while refused := self._flushed():
-            unknown = [one for one in refused if not one.headers]
-            found = list(find(unknown)) if unknown else []
-            if len(found) != len(unknown):
-                raise Transient(
-                    f"Kafka rejected a record that could not be found again: {unknown[0].reason}"
-                )
-            known = [
-                (one, SentRecord(*origin_of(one.headers), one.headers))
-                for one in refused
-                if one.headers
+        broken = self._flushed(transactional=True)
+        if broken:
+            found = self._found([one for one in broken if not one.is_innocent], find)
+            return [
+                Refusal(self._sent_to(one), sent.partition, sent.offset, one.reason)
+                for one, sent in found
             ]
-            self._refused([*found, *known], reader)
+        while refused := self._flushed(transactional=False):
+            self._refused(self._found(refused, find), reader)
         if self._quarantine is not None:
             for one in self._quarantine.producer.flush():
                 raise self._quarantine.refused(one.reason)
+        return []
 
-    def _flushed(self) -> list[RefusedRecord]:
-        refused = [one for each in set(self.producers.values()) for one in each.flush()]
+    def _found(
+        self, refused: Sequence[RefusedRecord], find: Find
+    ) -> list[tuple[RefusedRecord, SentRecord]]:
+        unknown = [one for one in refused if not one.headers]
+        found = list(find(unknown)) if unknown else []
+        if len(found) != len(unknown):
+            raise Transient(
+                f"Kafka rejected a record that could not be found again: {unknown[0].reason}"
+            )
+        known = [
+            (one, SentRecord(*origin_of(one.headers), one.headers))
+            for one in refused
+            if one.headers
+        ]
+        return [*found, *known]
+
+    def _flushed(self, *, transactional: bool) -> list[RefusedRecord]:
+        """Return what outputs' targets refuse; what the quarantine does ends the stream."""
+        producers = [
+            one
+            for one in dict.fromkeys(self.producers.values())
+            if isinstance(one, TransactionalProducer) == transactional
+        ]
+        refused = [one for each in producers for one in each.flush()]
         if self._quarantine is not None:
             for one in refused:
                 if one.topic == self._quarantine.topic:
@@ -153,11 +232,15 @@ class Sending:
 
     def _set_aside(self, message: Message, refused: RefusedRecord) -> None:
         name = self._sent_to(refused)
-        action = self.plan.hygiene.on_bad_record
-        one = self.rejected(message, action, "refused", refused.reason)
-        if one.quarantined:
-            self.keep(message, WRITING, refused.reason, f"{self.plan.stream}.{name}")
-        self.count(name, message.partition(), one + Counts(written=-1))
+        counts = self.refused(name, message, refused.reason)
+        self.count(name, message.partition(), counts + Counts(written=-1))
+
+    def refused(self, name: str, message: Message, reason: str) -> Counts:
+        """Do with a record that an output's target does not take as with other bad ones."""
+        counts = self.rejected(message, self.plan.hygiene.on_bad_record, "refused", reason)
+        if counts.quarantined:
+            self.keep(message, WRITING, reason, f"{self.plan.stream}.{name}")
+        return counts
 
     def _sent_to(self, refused: RefusedRecord) -> str:
         return next(name for name, one in self.outlets.items() if one.sent_to == refused.topic)
@@ -197,4 +280,6 @@ def _producer(outlet: Outlet) -> BulkProducer | SearchProducer:
 def _kept(target: ToTopic) -> BulkProducer:
     if target.producer is None:
         raise Terminal(f"topic {target.topic} has no producer settings")
+    if target.claim is not None:
+        return _transactions.get(target.producer, target.claim)
     return _producers.get(target.producer)

@@ -42,7 +42,7 @@ def route_by_spark(spark: SparkSession, works: Sequence[RoutingWork]) -> list[Do
     rows = evaluated.select(*kept)
     written = from_spark(values_type(rows))
     answer = StructType([StructField(ANSWER, BinaryType())])
-    done = rows.mapInArrow(send_batches(plan, outlet.name, written), answer)
+    done = rows.mapInArrow(send_batches(works, outlet.name, written), answer)
     return [pickle.loads(row[ANSWER]) for row in done.collect()]  # noqa: S301 - what our tasks dumped
 
 

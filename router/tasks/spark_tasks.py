@@ -8,9 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from headrace.contract import METADATA, METADATA_RECORD
 from headrace.errors import HeadraceError
+from headrace.kafka.bulk import NotTaken, not_taken
 from headrace.kafka.message import RecordPosition
 from headrace.kafka.quarantine import EVALUATING, stops_at
 from headrace.records.arrow import arrow_schema, column_maker, to_rows
@@ -24,7 +26,7 @@ from router.plan.model import ToTopic
 from router.tasks.compile import decoder_of, ingestion_us
 from router.tasks.sending import Sending, SentRecord, readers, reason_of, sent_as
 from router.tasks.sent_lines import headers_of
-from router.tasks.task import Done, ranges_of
+from router.tasks.task import Done, again_by_spark, ranges_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -122,31 +124,58 @@ def _columns_of(record: Record) -> Callable[[Sequence[Row]], list[pa.Array]]:
     return column_maker(record, arrow_schema(record))
 
 
-def send_batches(plan: RoutePlan, name: str, written: Record) -> Callable[[Batches], Batches]:
+def send_batches(
+    works: Sequence[RoutingWork], name: str, written: Record
+) -> Callable[[Batches], Batches]:
     """Return what sends the evaluated records of an output, and answers with its counts."""
 
     def send(batches: Batches) -> Batches:
-        done = _sent(plan, name, written, batches)
+        # One piece of work is one partition of Spark's, from its beginning to here.
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
+        problem = again_by_spark()
+        done = (
+            Done(problem=problem)
+            if problem is not None
+            else _sent(works[number], name, written, batches)
+        )
         yield pa.RecordBatch.from_pydict({ANSWER: [pickle.dumps(done)]})
 
     return send
 
 
-def _sent(plan: RoutePlan, name: str, written: Record, batches: Batches) -> Done:
+def _sent(work: RoutingWork, name: str, written: Record, batches: Batches) -> Done:
+    plan = work.plan
     sending = Sending(plan, [name])
+    refused = {(one.partition, one.offset): one.reason for one in work.refused}
+    broken: NotTaken | None = None
     try:
         with readers.reader(plan.source.properties) as reader:
+            sending.begin()
             for batch in batches:
-                sent = _send_batch(sending, sending.outlets[name], written, batch, reader)
                 # Per batch: what is refused has to be known by what it was sent as.
-                sending.flush(reader, lambda refused, sent=sent: _found(refused, sent))  # type: ignore[misc]  # a default binds the loop's value
+                sent: dict[Sent, list[SentRecord]] = {}
+                try:
+                    _send_batch(
+                        sending, sending.outlets[name], written, batch, reader, sent, refused
+                    )
+                except NotTaken as problem:
+                    # A transaction that a record has broken takes no more.
+                    broken = problem
+                again = sending.settle(reader, lambda refused, sent=sent: _found(refused, sent))  # type: ignore[misc]  # a default binds the loop's value
+                if again:
+                    sending.give_up()
+                    return Done(refused=again)
+                if broken is not None:
+                    raise not_taken(broken)  # noqa: TRY301 - the transaction is given up below
+            sending.commit(work.places)
     except HeadraceError as problem:
         sending.give_up()
         return Done(problem=problem)
     except BaseException:
         sending.give_up()
         raise
-    return Done(sending.counts)
+    return Done(sending.counts, partitions=list(work.ends))
 
 
 def keep_failed(task: tuple[RoutePlan, Sequence[tuple[int, int]]]) -> HeadraceError | None:
@@ -158,20 +187,27 @@ def keep_failed(task: tuple[RoutePlan, Sequence[tuple[int, int]]]) -> HeadraceEr
     sending = Sending(plan, [])
     try:
         with readers.reader(plan.source.properties) as reader:
+            sending.begin()
             for partition, offset in positions:
                 _failed(sending, outlet, {"partition": partition, "offset": offset}, reader)
-            sending.flush(reader, lambda _: ())
+            sending.settle(reader, lambda _: ())
+            sending.commit({})
     except HeadraceError as problem:
         sending.give_up()
         return problem
     return None
 
 
-def _send_batch(
-    sending: Sending, outlet: Outlet, written: Record, batch: pa.RecordBatch, reader: RangeReader
-) -> dict[Sent, list[SentRecord]]:
-    """Send what passed of a batch, and account for the rest of it; return what was sent."""
-    sent: dict[Sent, list[SentRecord]] = {}
+def _send_batch(  # noqa: PLR0913, PLR0917 - a task's two halves: what it sends with, and what
+    sending: Sending,
+    outlet: Outlet,
+    written: Record,
+    batch: pa.RecordBatch,
+    reader: RangeReader,
+    sent: dict[Sent, list[SentRecord]],
+    refused: Mapping[tuple[int, int], str],
+) -> None:
+    """Send what passed of a batch, into `sent`, and account for the rest of it."""
     positions = batch.column(POSITION).to_pylist()
     headers = batch.column(HEADERS).to_pylist()
     bad = batch.column(BAD).to_pylist()
@@ -189,6 +225,9 @@ def _send_batch(
             counts = _failed(sending, outlet, position, reader)
         elif filtered[index]:
             counts = Counts(filtered=1)
+        elif (why := refused.get((number, position["offset"]))) is not None:
+            message = reader.one(sending.plan.source.topic, number, position["offset"])
+            counts = sending.refused(outlet.name, message, why)
         else:
             own = [(one["name"], one["value"]) for one in headers[index]]
             try:
@@ -202,7 +241,6 @@ def _send_batch(
                 counts = Counts(written=1)
         sending.count(outlet.name, number, counts + Counts(read=1))
     sending.poll()
-    return sent
 
 
 def _found(

@@ -67,7 +67,8 @@ class TableOutput:
             self._land(rows, works)
         finally:
             rows.unpersist()
-        return [Done({outlet.name: counts})]
+        through = [number for work in works for number in work.ends]
+        return [Done({outlet.name: counts}, partitions=through)]
 
     def _land(self, rows: DataFrame, works: Sequence[RoutingWork]) -> None:
         passed = rows.filter(F.col("what") == WRITTEN).select(f"{OUT}.passed.{VALUES}.*", METADATA)

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psutil
@@ -102,6 +103,18 @@ class Routers:
         return self._started[-1]
 
 
+def workers(router: RouterProcess) -> list[psutil.Process]:
+    """Return the Python processes that do its tasks."""
+    found = []
+    for one in psutil.Process(router.pid).children(recursive=True):
+        try:
+            if "pyspark.worker" in one.cmdline():
+                found.append(one)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
 def are_gone(processes: Sequence[psutil.Process]) -> bool:
     """Whether none of them is left within the limit."""
     return wait_until(lambda: not any(map(lives, processes)), ORPHANS_LIMIT_S)
@@ -182,22 +195,32 @@ class LedgerSums:
     places: dict[int, range]
 
 
-def ledger_sums(file: Path) -> LedgerSums:
-    """Add up a ledger; every entry has to add up, and to begin where the last one ended."""
+def ledger_sums(cluster: Cluster, stream: str, member: str) -> LedgerSums:
+    """Add up a ledger; every record has to add up, and to begin where the last one ended."""
+    last: dict[int, dict[str, Any]] = {}
+    for message in KafkaCluster(cluster).records(f"headrace.{stream}.ledger"):
+        key = json.loads(message.key() or b"")
+        if key[:2] != ["place", member]:
+            continue
+        place = json.loads(message.value() or b"")
+        before = last.get(key[3])
+        if before is not None:
+            assert before["to"] == place["from"], place
+        last[key[3]] = place
     sums = dict.fromkeys(("read", "written", "filtered", "dropped", "quarantined", "lost"), 0)
     places: dict[int, range] = {}
-    for line in file.read_text().splitlines()[1:]:
-        _, _, text = line.partition(" ")
-        for number, one in json.loads(text)["partitions"].items():
-            lost, dropped = one.get("lost", 0), sum(one["dropped"].values())
+    for number, place in last.items():
+        stretches = [*place["before"], place]
+        places[number] = range(stretches[0]["from"], place["to"])
+        for one, following in pairwise(stretches):
+            assert one["to"] == following["from"], place
+        for one in stretches:
+            dropped = sum(one["dropped"].values())
             gone = one["written"] + one["filtered"] + dropped + one["quarantined"]
-            assert one["read"] == gone, line
-            known = places.get(int(number), range(one["from"], one["from"]))
-            assert known.stop == one["from"], line
-            places[int(number)] = range(known.start, one["to"])
+            assert one["read"] == gone, place
             for name in ("read", "written", "filtered", "quarantined"):
                 sums[name] += one[name]
-            sums["lost"] += lost
+            sums["lost"] += one.get("lost", 0)
             sums["dropped"] += dropped
     width = sum(map(len, places.values()))
     return LedgerSums(**sums, absent=width - sums["read"] - sums["lost"], places=places)

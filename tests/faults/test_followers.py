@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -25,8 +26,7 @@ from headrace.kafka.sender import KafkaRecord, Sender
 from headrace.landing.commit_state import CommitState, state_property
 from headrace.signals import Drain
 from lake_writer.writer import LakeWriter
-from router.ledger.file import LedgerFile
-from router.ledger.state import stream_state
+from router.ledger.topic import LedgerTopic, members_in
 from stream_app.live import live_sources, run_live
 from tests.faults.acknowledged import AcknowledgedTraffic, Unrest
 from tests.faults.lake_writer_process import in_files
@@ -149,12 +149,17 @@ class Readers:
         )
 
     def _places(self) -> Iterator[Mapping[int, int]]:
-        state = stream_state(self.pipelines.workspace, self.topic)
-        yield LedgerFile(state.ledger("all"), is_ours=False).positions
+        yield self._ledger()
         properties = table_loader(self.pipelines.workspace, f"lake.tv.{self._table}")().properties
         yield CommitState.from_json(properties[state_property(self._table)]).next_offsets
         with GroupLag(self._cluster, self.topic, f"headrace.{self._app}.events") as group:
             yield group.places()
+
+    def _ledger(self) -> dict[int, int]:
+        cluster = self.pipelines.workspace.cluster("consumer")
+        with contextlib.closing(LedgerTopic(KafkaCluster(cluster), self.topic)) as topic:
+            found = list(members_in(topic.read()).get("all", {}).values())
+        return {n: one.stretch.end_exclusive for n, one in found[0].places.items()} if found else {}
 
     def routed(self) -> list[int]:
         """Return the ids that the router's output has."""

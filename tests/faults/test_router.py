@@ -38,7 +38,7 @@ TOPIC = "faults"
 
 def end_of(cluster: Cluster, topic: str) -> int:
     """Return how many records a topic holds."""
-    return sum(len(span) for span in KafkaCluster(cluster).offsets(topic).values())
+    return sum(1 for _ in KafkaCluster(cluster).records(topic))
 
 
 def routed(pipelines: Pipelines, topic: str) -> Counter[int]:

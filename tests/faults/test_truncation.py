@@ -14,7 +14,7 @@ from headrace.kafka.sender import KafkaRecord, Sender
 from headrace.signals import Drain
 from lake_writer.audit import audit as lake_audit
 from lake_writer.writer import LakeWriter
-from router.ledger.audit import audit as router_audit
+from router.audit.audit import audit as router_audit
 from router.run.jobs import StreamRouter
 from stream_app.live import live_sources, run_live
 from tests.integration.pipelines import event

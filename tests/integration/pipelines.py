@@ -126,17 +126,23 @@ class Pipelines:
         return {**output, "sink": {**sink, **(own if isinstance(own, dict) else {})}}
 
     def route(
-        self, spark: SparkSession, path: Path, only: Sequence[str] = ()
+        self,
+        spark: SparkSession,
+        path: Path,
+        only: Sequence[str] = (),
+        begin_again: Sequence[str] = (),
     ) -> Mapping[str, Counts]:
         """Route what is there now."""
-        router = self.router(path, only)
+        router = self.router(path, only, begin_again)
         router.prepare()
         return router.run(spark, Drain(), once=True)
 
-    def router(self, path: Path, only: Sequence[str] = ()) -> StreamRouter:
+    def router(
+        self, path: Path, only: Sequence[str] = (), begin_again: Sequence[str] = ()
+    ) -> StreamRouter:
         """Return the router of a stream's file."""
         stream = effective(load_stream(path, self.workspace), self.workspace, None)
-        return StreamRouter(self.workspace, stream, only)
+        return StreamRouter(self.workspace, stream, only, begin_again)
 
     def table(
         self, name: str, topic: str, schema: Mapping[str, object] | None = None, **more: object

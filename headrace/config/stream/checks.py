@@ -38,6 +38,7 @@ def check_stream(stream: Section) -> dict[str, Record]:
         if written is not None:
             schemas[f"{SINK_SCHEMA}{output.text('name')}"] = written
         check_no_loop(output.at("sink"), _LOOP)
+        _check_delivery(output)
     return schemas
 
 
@@ -52,6 +53,16 @@ def _check_name(name: Section, seen: dict[str, Section]) -> None:
     if first is not name:
         message = f"two outputs have the name {name.shown()}"
         name.report(message, f"the other is on line {first.line}")
+
+
+def _check_delivery(output: Section) -> None:
+    kind = output.at("sink").at("type").text()
+    if output.at("delivery").text() is not None and kind in {"iceberg", "search"}:
+        output.at("delivery").report(
+            f"a sink of type {kind} has no choice of delivery",
+            "remove the key: a batch that is repeated "
+            + ("is in the table once" if kind == "iceberg" else "overwrites its own documents"),
+        )
 
 
 def _check_filter(condition: Section, columns: Columns) -> None:

@@ -14,6 +14,13 @@ from headrace.config.common.overrides import OVERRIDES_DOC, Overrides
 from headrace.config.common.scalars import Duration, Name, Text
 from headrace.config.stream.sinks import OutputSink
 
+Delivery = Literal["exactly_once", "at_least_once"]
+DELIVERY_DOC = (
+    "How records reach a Kafka topic. `exactly_once`: in transactions, which consumers have to read "
+    "with `isolation.level=read_committed`. `at_least_once`: without transactions; records of a "
+    "batch that is repeated after a crash are there twice."
+)
+
 
 class Output(Model):
     """An output of a stream."""
@@ -26,6 +33,9 @@ class Output(Model):
         default=None,
         min_length=1,
         description="Columns and Spark SQL expressions with an alias. By default all columns.",
+    )
+    delivery: Delivery | None = Field(
+        default=None, description=f"{DELIVERY_DOC} By default as the stream has it."
     )
     starting_offsets: StartingOffsets | None = Field(
         default=None,
@@ -44,6 +54,12 @@ class Stream(Model):
     outputs: tuple[Output, ...] = Field(min_length=1, description="At least one output.")
     isolation: Literal["output", "stream"] = Field(
         default="output", description="One job per output, or one for the whole stream."
+    )
+    delivery: Delivery = Field(default="exactly_once", description=DELIVERY_DOC)
+    on_conflict: Literal["take_over", "refuse"] = Field(
+        default="take_over",
+        description="What a router does that starts while another one, on this host or another, runs "
+        "the same outputs: take them over, and the other ends; or refuse to start.",
     )
     trigger: Duration = Field(
         default=timedelta(seconds=1),

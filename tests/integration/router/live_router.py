@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
+from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.settings import quiet
-from router.ledger.file import LedgerFile
-from router.ledger.state import stream_state
+from router.ledger.places import entries_of
+from router.ledger.topic import LedgerTopic, members_in
+from router.state import stream_state
 from tests.integration.live import Live, until_drained
 from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from router.ledger.entries import LedgerStretch
-    from router.ledger.state import StreamState
+    from router.ledger.entries import LedgerEntry, LedgerStretch
+    from router.ledger.places import Place
+    from router.state import StreamState
     from tests.integration.pipelines import Pipelines
 
 
@@ -36,14 +42,37 @@ def state_of(pipelines: Pipelines, stream: str) -> StreamState:
     return stream_state(pipelines.workspace, stream)
 
 
-def ledger_of(pipelines: Pipelines, stream: str, name: str = "out") -> LedgerFile:
-    return LedgerFile(state_of(pipelines, stream).ledger(name), is_ours=False)
+@dataclass(frozen=True, slots=True)
+class LedgerNow:
+    """What a member's ledger says by now: its places, and the batches that are left of it."""
+
+    places: Mapping[int, Place]
+    entries: Sequence[LedgerEntry]
+    history: Mapping[int, Sequence[Place]]
+
+    @property
+    def positions(self) -> dict[int, int]:
+        return {number: one.stretch.end_exclusive for number, one in self.places.items()}
+
+
+def ledger_topic_of(pipelines: Pipelines, stream: str) -> LedgerTopic:
+    """Return a stream's ledger; all clusters of the tests are one broker."""
+    return LedgerTopic(KafkaCluster(pipelines.workspace.cluster("consumer")), stream)
+
+
+def ledger_of(pipelines: Pipelines, stream: str, name: str = "out") -> LedgerNow:
+    with contextlib.closing(ledger_topic_of(pipelines, stream)) as topic:
+        known = list(members_in(topic.read()).get(name, {}).values())
+    if not known:
+        return LedgerNow({}, [], {})
+    own = known[-1]
+    entries = [one for number, places in own.history.items() for one in entries_of(number, places)]
+    return LedgerNow(own.places, entries, own.history)
 
 
 def places_of(pipelines: Pipelines, stream: str, name: str = "out") -> dict[int, int]:
     """Return a member's next offsets; none while it has not begun."""
-    file = state_of(pipelines, stream).ledger(name)
-    return ledger_of(pipelines, stream, name).positions if file.exists() else {}
+    return ledger_of(pipelines, stream, name).positions
 
 
 def stretch_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import threading
@@ -13,9 +14,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from headrace.embedded.process import wait_until
 from headrace.errors import Terminal, TopicMissing
 from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.log_topic import LogTopic
 from headrace.kafka.sender import KafkaRecord
 from headrace.kafka.source_topic import OffsetsGone, TopicRecreated
 from router.ledger.entries import Counts
+from router.ledger.places import place_key
+from router.ledger.topic import ledger_topic
 from router.run import job
 from tests.integration.pipelines import Pipelines, event
 from tests.integration.router.live_router import (
@@ -136,12 +140,12 @@ def test_a_topic_that_was_made_anew_while_it_was_stopped(
     with pytest.raises(TopicRecreated, match=f"topic {topic} was deleted and re-created"):
         pipelines.route(spark, path)
     assert ids(pipelines, topic) == list(range(10))
-    # As it is told to: the state is moved away.
-    root = state_of(pipelines, topic).root
-    for name in ("out", "quarantine"):
-        shutil.rmtree(state_of(pipelines, topic).member(name))
-    assert root.exists()
-    assert pipelines.route(spark, path)["out"] == Counts(20, written=20)
+    # Only one of them is told to begin again: the other one is still refused.
+    with pytest.raises(TopicRecreated, match="router start --begin-again quarantine"):
+        pipelines.route(spark, path, begin_again=["out"])
+    both = ["out", "quarantine"]
+    assert pipelines.route(spark, path, begin_again=both)["out"] == Counts(20, written=20)
+    assert pipelines.route(spark, path)["out"] == Counts()
 
 
 @pytest.mark.parametrize("after", [3, *(pytest.param(n, marks=pytest.mark.long) for n in (10, 20))])
@@ -214,12 +218,11 @@ def test_a_checkpoint_has_no_say(
     """Older, newer, damaged or gone: the ledger knows the position, and nothing is lost or twice."""
     path = pipelines.stream(topic, [OUT], hygiene={"on_bad_record": "drop"})
     state = state_of(pipelines, topic)
-    checkpoint, ledger = state.checkpoint("out"), state.ledger("out")
+    checkpoint = state.checkpoint("out")
     pipelines.send(topic, map(event, range(10)))
     pipelines.route(spark, path)
-    old, old_ledger = checkpoint.with_name("old"), ledger.with_name("old")
+    old = checkpoint.with_name("old")
     shutil.copytree(checkpoint, old)
-    shutil.copy(ledger, old_ledger)
     monkeypatch.setattr(job, "MOST_PER_BATCH", 15)
     pipelines.send(topic, map(event, range(10, 40)))
     assert pipelines.route(spark, path)["out"] == Counts(30, written=30)
@@ -238,10 +241,11 @@ def test_a_checkpoint_has_no_say(
     pipelines.send(topic, map(event, range(60, 70)))
     assert pipelines.route(spark, path)["out"] == Counts(10, written=10)
     assert ids(pipelines, topic) == list(range(70))
-    # One that is ahead of the ledger: what the ledger does not know is done again.
-    shutil.copy(old_ledger, ledger)
-    assert pipelines.route(spark, path)["out"] == Counts(60, written=60)
-    assert sorted(set(ids(pipelines, topic))) == list(range(70))
+    # The whole disk.
+    shutil.rmtree(state.root)
+    pipelines.send(topic, map(event, range(70, 80)))
+    assert pipelines.route(spark, path)["out"] == Counts(10, written=10)
+    assert ids(pipelines, topic) == list(range(80))
 
 
 def test_a_damaged_ledger_is_never_taken_for_a_new_one(
@@ -251,20 +255,18 @@ def test_a_damaged_ledger_is_never_taken_for_a_new_one(
     pipelines.route(spark, path)
     pipelines.send(topic, map(event, range(10)))
     pipelines.route(spark, path)
-    file = state_of(pipelines, topic).ledger("out")
-    whole = file.read_bytes()
-    lines = whole.splitlines(keepends=True)
-    flipped = bytearray(whole)
-    flipped[len(lines[0]) + 20] ^= 1
-    pipelines.send(topic, map(event, range(10, 15)))
-    for damaged, where in ((bytes(flipped), 2), (lines[0], 1), (b"", 1), (lines[0][:30], 1)):
-        file.write_bytes(damaged)
-        with pytest.raises(Terminal, match=f"ledger.jsonl is damaged at line {where}"):
-            pipelines.route(spark, path)
-    # Torn in its last line: that batch is done again.
-    file.write_bytes(whole[:-9])
-    assert pipelines.route(spark, path)["out"] == Counts(15, written=15)
-    assert ids(pipelines, topic) == sorted([*range(10), *range(15)])
+    kafka = KafkaCluster(pipelines.workspace.cluster("consumer"))
+    key = place_key("out", kafka.topic_id(topic), 0)
+    with contextlib.closing(LogTopic(kafka.properties, ledger_topic(topic))) as log:
+        last = [one for one in log.read() if one.key() == key.encode()][-1].value() or b""
+        pipelines.send(topic, map(event, range(10, 15)))
+        for damaged in ("", "{", "{}"):
+            log.write([(key, damaged)])
+            with pytest.raises(Terminal, match=r"the ledger's record @ \d+ is damaged"):
+                pipelines.route(spark, path)
+        log.write([(key, last.decode())])
+    assert pipelines.route(spark, path)["out"] == Counts(5, written=5)
+    assert ids(pipelines, topic) == list(range(15))
 
 
 # Its file.

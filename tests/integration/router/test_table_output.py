@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headrace import contract
 from headrace.iceberg.catalog import load_table
+from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import KafkaRecord
 from router.ledger.entries import Counts
-from router.ledger.state import stream_state
+from router.ledger.places import ReadTopic
 from tests.integration.pipelines import Pipelines, event
+from tests.integration.router.live_router import ledger_of, ledger_topic_of
 from tests.unit.router.workspaces import invoke
 
 if TYPE_CHECKING:
@@ -51,9 +54,12 @@ def test_an_output_that_is_a_table_has_each_record_once(
         b"TRANSFORMATION",
     }
     # A crash between the table's commit and the ledger: the batch is done again.
-    ledger = stream_state(pipelines.workspace, topic).ledger("lake")
-    lines = ledger.read_bytes().splitlines(keepends=True)
-    ledger.write_bytes(b"".join(lines[:-1]))
+    history = ledger_of(pipelines, topic, "lake").history
+    places = {number: own[0] for number, own in history.items()}
+    kafka = KafkaCluster(pipelines.workspace.cluster("fronting"))
+    read = ReadTopic("fronting", topic, kafka.topic_id(topic))
+    with contextlib.closing(ledger_topic_of(pipelines, topic)) as ledger:
+        ledger.write(read, {"lake": places})
     pipelines.send(topic, [event(11)])
     assert pipelines.route(spark, stream)["lake"].written == 9
     rows = load_table(pipelines.workspace, f"lake.routed.{topic}").scan().to_arrow().to_pylist()

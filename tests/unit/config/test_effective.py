@@ -172,6 +172,8 @@ def test_every_setting_says_where_it_comes_from() -> None:
         "outputs.found.sink.id": ("topic-partition-offset", "default"),
         "outputs.found.sink.batch_rows": (1000, "default"),
         "isolation": ("output", "default"),
+        "delivery": ("exactly_once", "default"),
+        "on_conflict": ("take_over", "default"),
         "trigger": ("30s", "overrides.eu-west-1 (events.yaml:20)"),
         "region": ("eu-west-1", "headrace.yaml:3"),
         "spark.master": ("local[2]", "overrides.eu-west-1 (events.yaml:22)"),

@@ -264,6 +264,19 @@ def test_no_output_has_the_name_of_the_quarantine(files: Files) -> None:
     )
 
 
+def test_delivery_is_chosen_for_topics_alone(files: Files) -> None:
+    files.write("streams/full.yaml", FULL_STREAM)
+    Authority(files.root, "house")
+    text = FULL_STREAM
+    for name in ("lake", "search", "stream"):
+        text = text.replace(f"- name: {name}\n", f"- name: {name}\n    delivery: at_least_once\n")
+    files.write("streams/full.yaml", text)
+    found = files.problems()
+    assert len(found) == 2
+    assert any("a sink of type iceberg has no choice of delivery" in one for one in found)
+    assert any("a batch that is repeated overwrites its own documents" in one for one in found)
+
+
 def test_a_stream_with_every_key_is_sound(files: Files) -> None:
     files.write("streams/full.yaml", FULL_STREAM)
     Authority(files.root, "house")

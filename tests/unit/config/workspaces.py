@@ -56,6 +56,7 @@ hygiene:
   mask: {user_id: {sha256: {salt: "${SALT:pepper}"}}, title_id: redact, country: {keep_first: 1}}
 outputs:
   - name: avro
+    delivery: exactly_once
     starting_offsets: latest
     sink:
       type: kafka
@@ -73,6 +74,8 @@ outputs:
   - name: stream
     sink: {type: stream, stream: playback.yaml, key: user_id}
 isolation: stream
+delivery: at_least_once
+on_conflict: refuse
 trigger: 5s
 overrides:
   eu-west-1:

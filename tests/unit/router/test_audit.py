@@ -7,15 +7,14 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
+from router.audit.findings import judged, stretches_with_absent, unread
 from router.ledger.entries import (
     BEGINNING,
     Counts,
     LedgerEntry,
     LedgerStretch,
     by_partition,
-    rolled_up,
 )
-from router.ledger.findings import judged, stretches_with_absent, unread
 
 AT = "2026-03-01T00:00:00.000Z"
 
@@ -78,14 +77,11 @@ def test_offsets_that_hold_other_records_are_told() -> None:
     assert messages([*ledger(10), others], range(30)) == [f"lost: raw-0 @ 7 to 9: {why}"]
 
 
-def test_what_retention_took_is_told_exactly_until_old_batches_are_one() -> None:
+def test_what_retention_took_is_told_exactly() -> None:
     lost = LedgerEntry(1, AT, {0: LedgerStretch(10, 30, Counts(5, written=5), lost=15)})
     entries = [*ledger(10), lost]
     why = "the topic lost them before they were routed"
     assert messages(entries, range(25, 30)) == [f"lost: raw-0 @ 10 to 24: {why}"]
-    assert messages([rolled_up(entries)], range(25, 30)) == [
-        f"lost: 15 offsets in raw-0 @ 0 to 29: {why}"
-    ]
     assert messages(ledger(10), range(12, 30)) == [
         "missing: raw-0 @ 10 to 11: the topic lost them before they were routed"
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.kafka.offset_set import shown_offsets
-from router.ledger.entries import BEGINNING, by_partition, flaws, total
+from router.ledger.entries import by_partition, flaws, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ def _flaws(topic: str, entries: Sequence[LedgerEntry]) -> Iterator[Finding]:
 
 
 def _lost(topic: str, entries: Sequence[LedgerEntry]) -> Iterator[Finding]:
-    for index, entry in enumerate(entries):
+    for entry in entries:
         for number, stretch in sorted(entry.stretches.items()):
             if stretch.replaced:
                 others = range(stretch.start - stretch.replaced, stretch.start)
@@ -115,10 +115,6 @@ def _lost(topic: str, entries: Sequence[LedgerEntry]) -> Iterator[Finding]:
                 yield Finding("lost", number, f"lost: {shown(topic, number, others)}: {why}")
             if stretch.lost:
                 what = shown(topic, number, range(stretch.start, stretch.start + stretch.lost))
-                if index == 0 and entry.batch != BEGINNING:
-                    # Old batches are kept as one, without their borders.
-                    whole = range(stretch.start, stretch.end_exclusive)
-                    what = f"{stretch.lost:,} offsets in {shown(topic, number, whole)}"
                 message = f"lost: {what}: the topic lost them before they were routed"
                 yield Finding("lost", number, message)
 

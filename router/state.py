@@ -23,10 +23,6 @@ class StreamState:
         """Return the folder of an output, or of the quarantine."""
         return self.root / QUARANTINE if name == QUARANTINE else self.root / "outputs" / name
 
-    def ledger(self, name: str) -> Path:
-        """Return a member's ledger."""
-        return self.member(name) / "ledger.jsonl"
-
     def lock(self, name: str) -> Path:
         """Return the file that whoever runs a member holds."""
         return self.member(name) / "lock"

@@ -11,26 +11,27 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from headrace.contract import QUARANTINE
-from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader, RecordsGone
-from router.ledger.file import LedgerDamaged, LedgerFile
-from router.ledger.findings import (
+from router.audit.findings import (
     Finding,
     MemberAudit,
     judged,
     stretches_with_absent,
     unread,
 )
-from router.ledger.state import stream_state
+from router.ledger.places import ReadTopic, entries_of
+from router.plan.planner import Planner
+from router.run.ledgers import Ledgers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.cluster import KafkaCluster
     from router.ledger.entries import LedgerStretch
-    from router.ledger.file import Header
-    from router.ledger.state import StreamState
+    from router.ledger.places import LedgerDamaged
+    from router.ledger.topic import MemberPlaces
 
 LOG_EVERY_RECORDS: Final = 5_000_000
 log = structlog.get_logger(__name__)
@@ -59,65 +60,75 @@ class StreamAudit:
 def audit(workspace: Workspace, stream: Effective) -> StreamAudit:
     """Compare a stream's ledgers with its topic as it is now."""
     source = stream.config.source
-    state = stream_state(workspace, stream.config.name)
     cluster = workspace.cluster(source.cluster)
-    names = _names(state, stream)
-    if not any(state.ledger(name).exists() for name in names):
+    planner = Planner(workspace, stream)
+    kafka = planner.kafka(cluster.name)
+    configured = [output.name for output in stream.config.outputs]
+    if stream.config.quarantine is not None:
+        configured.append(QUARANTINE)
+    damaged: dict[str, LedgerDamaged] = {}
+    with contextlib.closing(Ledgers(planner, planner.plan())) as ledgers:
+        known = ledgers.read_all(configured, damaged)
+    others = sorted(name for name in {*known, *damaged} if name not in configured)
+    names = [*configured, *others]
+    if not known and not damaged:
         nothing = [MemberAudit(name, has_run=False) for name in names]
         return StreamAudit(stream.config.name, cluster.name, source.topic, nothing)
-    kafka = KafkaCluster(cluster)
-    auditor = _Auditor(source.topic, kafka.topic_id(source.topic), kafka)
-    configured = {output.name for output in stream.config.outputs} | {QUARANTINE}
-    members = [auditor.member(name, state, is_configured=name in configured) for name in names]
+    topic = ReadTopic(cluster.name, source.topic, kafka.topic_id(source.topic))
+    auditor = _Auditor(topic, kafka, damaged)
+    members = [
+        auditor.member(name, known.get(name, {}), is_configured=name in configured)
+        for name in names
+    ]
     return StreamAudit(stream.config.name, cluster.name, source.topic, members)
-
-
-def _names(state: StreamState, stream: Effective) -> list[str]:
-    """Return the outputs of the file, those that have a ledger without it, and the quarantine."""
-    names = [output.name for output in stream.config.outputs]
-    folders = state.root / "outputs"
-    others = sorted(path.parent.name for path in folders.glob("*/ledger.jsonl"))
-    names += [name for name in others if name not in names]
-    has_quarantine = stream.config.quarantine is not None or state.ledger(QUARANTINE).exists()
-    return [*names, QUARANTINE] if has_quarantine else names
 
 
 @dataclass(frozen=True, slots=True)
 class _Auditor:
-    topic: str
-    topic_id: str
+    read: ReadTopic
     kafka: KafkaCluster
+    damaged: Mapping[str, LedgerDamaged]
 
-    def member(self, name: str, state: StreamState, *, is_configured: bool) -> MemberAudit:
-        """Judge one ledger."""
-        try:
-            ledger = LedgerFile(state.ledger(name), is_ours=False)
-        except LedgerDamaged as problem:
-            return MemberAudit(
-                name, findings=[Finding("ledger", None, f"ledger: {problem.message}")]
-            )
-        if ledger.header is None:
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+        return self.read.topic
+
+    def member(
+        self, name: str, known: Mapping[str, MemberPlaces], *, is_configured: bool
+    ) -> MemberAudit:
+        """Judge one member by what the ledger says of it."""
+        if name in self.damaged:
+            message = f"ledger: {self.damaged[name].message}"
+            return MemberAudit(name, findings=[Finding("ledger", None, message)])
+        own = known.get(self.read.topic_id) or next(
+            (one for one in known.values() if one.topic.cluster == self.read.cluster), None
+        )
+        if own is None:
             return MemberAudit(name, has_run=False)
         notes = [] if is_configured else ["the stream's file no longer has this output"]
-        other = self._other_topic(ledger.header)
+        entries = [
+            entry for number, places in own.history.items() for entry in entries_of(number, places)
+        ]
+        other = self._other_topic(own.topic)
         if other is not None:
-            found = judged(name, ledger.header.topic, ledger.entries, {})
-            own = [one for one in found.findings if one.kind != "topic"]
-            return replace(found, findings=[other, *own], notes=notes)
+            found = judged(name, own.topic.topic, entries, {})
+            more = [one for one in found.findings if one.kind != "topic"]
+            return replace(found, findings=[other, *more], notes=notes)
         # After the ledger: what is written meanwhile makes the lag larger, and no gap.
-        found = judged(name, self.topic, ledger.entries, self.kafka.offsets(self.topic))
-        confirmed, unknown = self._confirm(stretches_with_absent(ledger.entries))
+        found = judged(name, self.topic, entries, self.kafka.offsets(self.topic))
+        confirmed, unknown = self._confirm(stretches_with_absent(entries))
         return replace(
             found,
             findings=[*found.findings, *confirmed],
             notes=[*notes, *found.notes, *unknown],
         )
 
-    def _other_topic(self, header: Header) -> Finding | None:
+    def _other_topic(self, header: ReadTopic) -> Finding | None:
         if header.topic != self.topic:
             message = f"topic: its position is in {header.topic}, but the stream reads {self.topic}"
             return Finding("topic", None, message)
-        if header.topic_id != self.topic_id:
+        if header.topic_id != self.read.topic_id:
             message = f"topic: {self.topic} was deleted and re-created since this output began"
             return Finding("topic", None, message)
         return None

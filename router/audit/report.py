@@ -11,8 +11,8 @@ from router.ledger.entries import total
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from router.ledger.audit import StreamAudit
-    from router.ledger.findings import MemberAudit, PartitionAudit
+    from router.audit.audit import StreamAudit
+    from router.audit.findings import MemberAudit, PartitionAudit
 
 HEADINGS = [
     *("partition", "began", "done up to", "read", "written", "filtered", "dropped"),
