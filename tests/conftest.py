@@ -12,6 +12,7 @@ from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
 from tests.registry_server import RegistryServer
 from tests.search_nodes import SearchNode
+from tests.short_lived import JAVA_OPTIONS, SPARK_CONF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ clusters:
   nowhere: {{bootstrap_servers: "127.0.0.1:1"}}
 catalogs:
   lake: {{type: sql, uri: "sqlite:///.headrace/catalog.db", warehouse: ".headrace/warehouse"}}
-spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g}}}}
+spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g, {short_lived}}}}}
 """
 
 _numbers = itertools.count()
@@ -42,7 +43,9 @@ settings.load_profile("headrace")
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker, one for the whole run."""
-    with Broker(tmp_path_factory.mktemp("broker"), BrokerOptions(heap_mb=384)) as running:
+    with Broker(
+        tmp_path_factory.mktemp("broker"), BrokerOptions(heap_mb=384, java_options=JAVA_OPTIONS)
+    ) as running:
         yield running
 
 
@@ -59,7 +62,7 @@ def make_workspace(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> 
 
     def make() -> Path:
         root = tmp_path_factory.mktemp("workspace")
-        text = HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers)
+        text = HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers, short_lived=SPARK_CONF)
         (root / "headrace.yaml").write_text(text, encoding="utf-8")
         return root
 
