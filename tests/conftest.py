@@ -13,6 +13,7 @@ from headrace.embedded.broker import Broker, BrokerOptions
 from tests.registry_server import RegistryServer
 from tests.search_nodes import SearchNode
 from tests.short_lived import JAVA_OPTIONS, SPARK_CONF
+from tests.side_by_side import Rooms, longest_first, processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
 
     from headrace.config.workspace.workspace import Workspace
 
@@ -38,6 +40,28 @@ _numbers = itertools.count()
 # How long an example takes says how busy the machine is, and no more.
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """As many as `-n auto` is to mean."""
+    return processes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Rooms | None:
+    """Give whole files to processes, and with `--dist loadfile` those that share much together."""
+    return Rooms(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    longest_first(items)
+
+
+def headrace_yaml(broker: Broker) -> str:
+    """Return the headrace.yaml of a workspace over the shared broker."""
+    return HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers, short_lived=SPARK_CONF)
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +86,7 @@ def make_workspace(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> 
 
     def make() -> Path:
         root = tmp_path_factory.mktemp("workspace")
-        text = HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers, short_lived=SPARK_CONF)
+        text = headrace_yaml(broker)
         (root / "headrace.yaml").write_text(text, encoding="utf-8")
         return root
 

@@ -7,4 +7,7 @@ from typing import Final
 # As headrace itself starts a JVM that has little to do.
 JAVA_OPTIONS: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 # The same in the `spark.conf` of a workspace.
-SPARK_CONF: Final = f'spark.driver.defaultJavaOptions: "{" ".join(JAVA_OPTIONS)}"'
+SPARK_CONF: Final = ", ".join(
+    f'spark.{process}.defaultJavaOptions: "{" ".join(JAVA_OPTIONS)}"'
+    for process in ("driver", "executor")
+)

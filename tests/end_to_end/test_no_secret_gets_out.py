@@ -65,6 +65,7 @@ class Watch:
     temporary: Path
     found: set[str] = field(default_factory=set)
     looked_at: set[str] = field(default_factory=set)
+    _read: dict[Path, tuple[int, int, int]] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Watch:
@@ -83,7 +84,15 @@ class Watch:
                     self._look_at(part, Path(f"/proc/{process}/{part}"))
             with contextlib.suppress(OSError):  # a folder goes while we look
                 for file in files_below(self.temporary):
-                    self._look_at("temporary file", file)
+                    self._look_into(file)
+
+    def _look_into(self, file: Path) -> None:
+        """Read a temporary file, unless it is as it was when it was read last."""
+        now = file.stat()
+        state = (now.st_ino, now.st_size, now.st_mtime_ns)
+        if self._read.get(file) != state:
+            self._read[file] = state
+            self._look_at("temporary file", file)
 
     def _look_at(self, kind: str, file: Path) -> None:
         # A process ends and a temporary file goes while we look.

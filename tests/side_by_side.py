@@ -1,0 +1,63 @@
+"""How `make test` spreads the tests over processes: files that take long first, rooms as a whole.
+
+What of it is wrong after a change costs time and no result: any test runs in any process.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    import pytest
+
+# Each process has a broker and a Spark session of its own, and most of its time it waits for them.
+MORE_THAN_CORES: Final = 1
+MOST: Final = 4
+# These share three brokers, which take half a minute of work to start.
+THREE_BROKERS: Final = (
+    "tests/faults/test_followers.py",
+    "tests/faults/test_truncation.py",
+    "tests/faults/test_quarantine_topic.py",
+)
+# Half a minute or more each; whoever comes last keeps everybody waiting. The longest first.
+LONGEST: Final = (
+    "tests/end_to_end/test_no_secret_gets_out.py",
+    *THREE_BROKERS,
+    "tests/end_to_end/test_standalone_cluster.py",
+    "tests/faults/test_dev_stack.py",
+    "tests/faults/test_router_kills.py",
+    "tests/integration/test_class_archive.py",
+    "tests/integration/app/test_examples.py",
+    "tests/faults/test_lake_writer_kills.py",
+    "tests/end_to_end/test_init.py",
+    "tests/integration/lake_writer/test_stores.py",
+    "tests/integration/app/test_cdc_example.py",
+    "tests/integration/app/test_ahead.py",
+)
+
+
+class Rooms(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
+    """Gives a file of tests to one process, and those that share what is expensive with it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = file_of(nodeid)
+        return "three brokers" if file in THREE_BROKERS else file
+
+
+def file_of(nodeid: str) -> str:
+    """Return the file of a test."""
+    return nodeid.partition("::")[0]
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Put the tests of the files that take long at the beginning; the others stay in order."""
+    rank = {file: number for number, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(file_of(item.nodeid), len(rank)))
+
+
+def processes() -> int:
+    """Return how many processes do best on this machine."""
+    return min(MOST, (os.cpu_count() or 1) + MORE_THAN_CORES)
