@@ -43,8 +43,13 @@ class Rooms(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
     """Gives a file of tests to one process, and those that share what is expensive with it."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = file_of(nodeid)
-        return "three brokers" if file in THREE_BROKERS else file
+        return room_of(nodeid)
+
+
+def room_of(nodeid: str) -> str:
+    """Return what is given to one process as a whole: a file, or several that share much."""
+    file = file_of(nodeid)
+    return "three brokers" if file in THREE_BROKERS else file
 
 
 def file_of(nodeid: str) -> str:
