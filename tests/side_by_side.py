@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+import psutil
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     import pytest
 
-# Each process has a broker and a Spark session of its own, and most of its time it waits for them.
-MORE_THAN_CORES: Final = 1
+# Each process has a broker and a Spark session of its own, and a good part of its time it waits.
+FOR_A_CORE: Final = 2
 MOST: Final = 4
+# These two, the process itself, a search node, and what a test starts besides.
+BYTES_EACH: Final = 3 * 2**30
 # These share three brokers, which take half a minute of work to start.
 THREE_BROKERS: Final = (
     "tests/faults/test_followers.py",
@@ -65,4 +68,5 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 def processes() -> int:
     """Return how many processes do best on this machine."""
-    return min(MOST, (os.cpu_count() or 1) + MORE_THAN_CORES)
+    by_memory: int = psutil.virtual_memory().total // BYTES_EACH
+    return max(1, min(MOST, FOR_A_CORE * (os.cpu_count() or 1), by_memory))

@@ -35,7 +35,12 @@ def test_what_takes_long_begins_and_the_rest_stays_in_order() -> None:
     assert [one.nodeid for one in items] == [names[3], names[1], names[0], names[2]]
 
 
-def test_there_are_more_processes_than_cores_but_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cores, wanted in ((1, 2), (2, 3), (64, MOST)):
+def test_there_are_as_many_processes_as_cores_and_memory_carry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machines = ((1, 8, 2), (2, 24, MOST), (64, 256, MOST), (2, 8, 2), (8, 12, MOST), (1, 2, 1))
+    for cores, gibibytes, wanted in machines:
+        memory = SimpleNamespace(total=gibibytes * 2**30)
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr("psutil.virtual_memory", lambda memory=memory: memory)
         assert processes() == wanted
