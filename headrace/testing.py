@@ -61,7 +61,7 @@ def spark_for_tests() -> Iterator[SparkSession]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.pyspark.python": sys.executable,
             # Records of a test are few: what compiles much for later never pays.
-            "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
         }
         builder = SparkSession.builder.master("local[1]").appName("headrace-tests")
         for name, value in settings.items():

@@ -88,11 +88,12 @@ class Watch:
 
     def _look_into(self, file: Path) -> None:
         """Read a temporary file, unless it is as it was when it was read last."""
-        now = file.stat()
-        state = (now.st_ino, now.st_size, now.st_mtime_ns)
-        if self._read.get(file) != state:
-            self._read[file] = state
-            self._look_at("temporary file", file)
+        with contextlib.suppress(OSError):  # as below
+            now = file.stat()
+            state = (now.st_ino, now.st_size, now.st_mtime_ns)
+            if self._read.get(file) != state:
+                self._read[file] = state
+                self._look_at("temporary file", file)
 
     def _look_at(self, kind: str, file: Path) -> None:
         # A process ends and a temporary file goes while we look.
