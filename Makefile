@@ -4,7 +4,8 @@ BIN := .venv/bin
 PRODUCT := headrace router lake_writer backfill stream_app
 CODE := $(PRODUCT) tests tools benchmarks examples
 
-# Each process has a broker and a Spark session of its own: on two cores they wait in turns.
+# Each process has a broker and a Spark session of its own. How many, and who begins:
+# tests/side_by_side.py.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help

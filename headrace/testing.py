@@ -60,6 +60,8 @@ def spark_for_tests() -> Iterator[SparkSession]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.pyspark.python": sys.executable,
+            # Records of a test are few: what compiles much for later never pays.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
         }
         builder = SparkSession.builder.master("local[1]").appName("headrace-tests")
         for name, value in settings.items():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from headrace.kafka.ranges import RangeReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 # Below this a second task would cost a second file more than it saves time.
 TASK_BYTES: Final = 32 * 2**20
@@ -29,7 +28,7 @@ def part_of(ranges: Mapping[int, range], record_bytes: float, most_bytes: int) -
     """Return what of a batch goes into its next commit, none of which is smaller than the others."""
     records = sum(map(len, ranges.values()))
     commits = max(1, min(records, math.ceil(records * record_bytes / most_bytes)))
-    return next(iter(slices(ranges, commits)), {})
+    return next(_slices(ranges, commits), {})
 
 
 def slices(ranges: Mapping[int, range], number: int) -> list[dict[int, range]]:
@@ -38,13 +37,18 @@ def slices(ranges: Mapping[int, range], number: int) -> list[dict[int, range]]:
     Partitions are about as far in time as each other: so are the slices, one after another, and
     a replay finds its minutes in one file and not in all of them.
     """
-    cut: list[dict[int, range]] = [{} for _ in range(number)]
-    for partition, whole in ranges.items():
-        edges = [len(whole) * at // number for at in range(number + 1)]
-        for part, (low, high) in zip(cut, pairwise(edges), strict=True):
-            if low < high:
-                part[partition] = whole[low:high]
-    return [part for part in cut if part]
+    return list(_slices(ranges, number))
+
+
+def _slices(ranges: Mapping[int, range], number: int) -> Iterator[dict[int, range]]:
+    for at in range(number):
+        edges = {
+            partition: (len(whole) * at // number, len(whole) * (at + 1) // number)
+            for partition, whole in ranges.items()
+        }
+        part = {one: ranges[one][low:high] for one, (low, high) in edges.items() if low < high}
+        if part:
+            yield part
 
 
 def sampled_bytes(properties: Mapping[str, str], topic: str, ranges: Mapping[int, range]) -> float:

@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from headrace.embedded.broker import HOST, Broker, BrokerOptions, is_taken
 from headrace.embedded.process import wait_until
 from tests.limits import LIMIT_S
+from tests.short_lived import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +48,7 @@ class BrokerCluster:
                 BrokerOptions(
                     ports=(port,),
                     heap_mb=256,
+                    java_options=JAVA_OPTIONS,
                     controller_port=controller,
                     cluster_id=cluster_id,
                     settings={**_settings(node, voters), **(settings or {})},

@@ -12,6 +12,8 @@ from headrace.config.load import load_workspace
 from headrace.embedded.broker import Broker, BrokerOptions
 from tests.registry_server import RegistryServer
 from tests.search_nodes import SearchNode
+from tests.short_lived import JAVA_OPTIONS, SPARK_CONF
+from tests.side_by_side import Rooms, longest_first, processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
 
     from headrace.config.workspace.workspace import Workspace
 
@@ -29,7 +32,7 @@ clusters:
   nowhere: {{bootstrap_servers: "127.0.0.1:1"}}
 catalogs:
   lake: {{type: sql, uri: "sqlite:///.headrace/catalog.db", warehouse: ".headrace/warehouse"}}
-spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g}}}}
+spark: {{master: "local[2]", conf: {{spark.driver.memory: 1g, {short_lived}}}}}
 """
 
 _numbers = itertools.count()
@@ -39,10 +42,34 @@ settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """As many as `-n auto` is to mean."""
+    return processes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Rooms | None:
+    """Give whole files to processes, and with `--dist loadfile` those that share much together."""
+    return Rooms(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    longest_first(items)
+
+
+def headrace_yaml(broker: Broker) -> str:
+    """Return the headrace.yaml of a workspace over the shared broker."""
+    return HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers, short_lived=SPARK_CONF)
+
+
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker, one for the whole run."""
-    with Broker(tmp_path_factory.mktemp("broker"), BrokerOptions(heap_mb=384)) as running:
+    with Broker(
+        tmp_path_factory.mktemp("broker"), BrokerOptions(heap_mb=384, java_options=JAVA_OPTIONS)
+    ) as running:
         yield running
 
 
@@ -59,7 +86,7 @@ def make_workspace(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> 
 
     def make() -> Path:
         root = tmp_path_factory.mktemp("workspace")
-        text = HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers)
+        text = headrace_yaml(broker)
         (root / "headrace.yaml").write_text(text, encoding="utf-8")
         return root
 

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs f
 from headrace.embedded.broker import HOST, Broker, BrokerOptions, free_port
 from tests.certificates import Authority
 from tests.limits import LIMIT_S
+from tests.short_lived import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +80,9 @@ class SecureBroker:
             ),
             "sasl.enabled.mechanisms": "SCRAM-SHA-512",
         }
-        options = BrokerOptions(ports=(plain,), heap_mb=256, settings=settings)
+        options = BrokerOptions(
+            ports=(plain,), heap_mb=256, java_options=JAVA_OPTIONS, settings=settings
+        )
         self.broker = Broker(folder / "broker", options)
 
     def __enter__(self) -> Self:

@@ -61,6 +61,7 @@ class BrokerOptions:
     ports: tuple[int, ...] = ()
     heap_mb: int = 512
     partitions: int = 4
+    java_options: tuple[str, ...] = ("-XX:+UseG1GC",)
     controller_port: int | None = None
     cluster_id: UUID = field(default_factory=uuid4)
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -193,7 +194,11 @@ class Broker:
             self._format(classpath, files)
         self.log_file.unlink(missing_ok=True)
         command = [java(), f"-Xmx{options.heap_mb}m", f"-Xms{options.heap_mb // 4}m"]
-        command += ["-XX:+UseG1GC", "-XX:MaxDirectMemorySize=256m", "-Djava.awt.headless=true"]
+        command += [
+            *options.java_options,
+            "-XX:MaxDirectMemorySize=256m",
+            "-Djava.awt.headless=true",
+        ]
         command += [f"-Dlog4j2.configurationFile={files.logging}", "-cp", classpath]
         command += ["kafka.Kafka", str(files.properties)]
         self._child, mark = start_tethered(command, self._dir / "broker.out", {})

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.limits import LIMIT_S
+from tests.short_lived import SPARK_CONF
 
 BIN = Path(sys.executable).parent
 
@@ -18,7 +19,7 @@ clusters:
   consumer: {{bootstrap_servers: "{bootstrap}"}}
 catalogs:
   lake: {{type: sql, uri: "sqlite:///.headrace/catalog.db", warehouse: ".headrace/warehouse"}}
-spark: {{master: "{master}", conf: {{spark.driver.memory: 768m}}}}
+spark: {{master: "{master}", conf: {{spark.driver.memory: 768m, {short_lived}}}}}
 """
 STREAM = """\
 kind: stream
@@ -67,7 +68,9 @@ def write_workspace(
 ) -> Path:
     """Write a workspace with one stream and one table; returns its folder."""
     files = {
-        "headrace.yaml": HEADRACE_YAML.format(bootstrap=bootstrap_servers, master=master),
+        "headrace.yaml": HEADRACE_YAML.format(
+            bootstrap=bootstrap_servers, master=master, short_lived=SPARK_CONF
+        ),
         "streams/playback.yaml": STREAM.format(name=name),
         "tables/starts.yaml": TABLE.format(name=name),
     }

@@ -88,6 +88,7 @@ class Command:
 
     words: tuple[str, ...]
     parameters: tuple[click.Parameter, ...]
+    script: click.Command
 
     @property
     def name(self) -> str:
@@ -104,6 +105,11 @@ class Command:
             if isinstance(one.type, click.Choice) and {"text", "json"} == set(one.type.choices):
                 return one.opts[-1]
         return None
+
+    def runs(self, line: list[str]) -> int:
+        """Run it inside of this process, its script's name left out; returns its exit code."""
+        code = self.script.main(line, prog_name=self.words[0], standalone_mode=False)
+        return code if isinstance(code, int) else 0
 
     @property
     def comes_first(self) -> bool:
@@ -148,7 +154,7 @@ def every_command() -> list[Command]:
         one
         for script in metadata.entry_points(group="console_scripts")
         if script.name in SCRIPTS
-        for one in _leaves(_command_of(script), (script.name,))
+        for one in _leaves(_command_of(script), (script.name,), _command_of(script))
     ]
     order = {name: number for number, name in enumerate(FIRST)}
     return sorted(found, key=lambda one: (order.get(one.name, len(order)), one.name))
@@ -164,9 +170,11 @@ def _command_of(script: metadata.EntryPoint) -> click.Command:
     return command
 
 
-def _leaves(command: click.Command, words: tuple[str, ...]) -> Iterator[Command]:
+def _leaves(
+    command: click.Command, words: tuple[str, ...], script: click.Command
+) -> Iterator[Command]:
     if not isinstance(command, click.Group):
-        yield Command(words, tuple(command.params))
+        yield Command(words, tuple(command.params), script)
         return
     context = click.Context(command)
     for name in command.list_commands(context):
@@ -174,4 +182,4 @@ def _leaves(command: click.Command, words: tuple[str, ...]) -> Iterator[Command]
             continue  # `headrace router` is `router` again
         found = command.get_command(context, name)
         assert found is not None
-        yield from _leaves(found, (*words, name))
+        yield from _leaves(found, (*words, name), script)

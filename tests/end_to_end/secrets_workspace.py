@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from tests.short_lived import SPARK_CONF
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -26,7 +28,7 @@ catalogs:
   own: {{type: sql, uri: "sqlite:///.headrace/catalog.db", warehouse: ".headrace/own", adls.account-key: "${{file:{file}}}"}}
 spark:
   master: "local[2]"
-  conf: {{spark.driver.memory: 768m, spark.hadoop.fs.s3a.secret.key: "${{file:{file}}}"}}
+  conf: {{spark.driver.memory: 768m, {short_lived}, spark.hadoop.fs.s3a.secret.key: "${{file:{file}}}"}}
 """
 STREAM = """\
 kind: stream
@@ -87,7 +89,9 @@ def write(root: Path, file: Path, **addresses: str) -> None:
     }
     for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text.format(file=file, **addresses), encoding="utf-8")
+        (root / name).write_text(
+            text.format(file=file, short_lived=SPARK_CONF, **addresses), encoding="utf-8"
+        )
     events = [_event(number) for number in range(ROWS)]
     (root / "one.json").write_text(events[0], encoding="utf-8")
     lines = [*events, "no json", '{"event_id":null}']

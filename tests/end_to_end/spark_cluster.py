@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.embedded.broker import free_port
 from headrace.embedded.process import start_tethered, stop_child, wait_until
 from tests.limits import LIMIT_S
+from tests.short_lived import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
     url = f"spark://127.0.0.1:{port}"
     spark_class = [str(home / "bin" / "spark-class")]
     environment = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m"}
+    environment["SPARK_DAEMON_JAVA_OPTS"] = " ".join(JAVA_OPTIONS)
     here = ["--host", "127.0.0.1"]
     at = ["--port", str(port), "--webui-port", str(page)]
     commands = {"master": [*spark_class, f"{PACKAGE}.master.Master", *here, *at]}

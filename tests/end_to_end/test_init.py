@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tests.end_to_end.commands import BIN, run
+from tests.short_lived import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +43,10 @@ def test_its_applications_run_on_a_broker(tmp_path: Path, broker: Broker) -> Non
     )  # fmt: skip
     assert sent.returncode == 0, sent.stderr
     starts = len((home / "records" / "starts.jsonl").read_text().splitlines())
+    # Its headrace.yaml says nothing of Spark, and stays as it is.
+    short_lived = {"SPARK_SUBMIT_OPTS": " ".join(JAVA_OPTIONS)}
     app = ("run", "-c", "apps/starts_by_daypart.yaml", "--once")
-    ran = run("headrace", *app, "-o", "json", cwd=home, KAFKA=kafka)
+    ran = run("headrace", *app, "-o", "json", cwd=home, KAFKA=kafka, **short_lived)
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {
         "application": "starts_by_daypart",

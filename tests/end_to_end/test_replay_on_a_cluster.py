@@ -14,6 +14,7 @@ from tests.end_to_end.commands import run
 from tests.end_to_end.spark_cluster import spark_cluster
 from tests.integration.backfill.in_process import PERIOD
 from tests.integration.backfill.lake_tables import Stored, make_table
+from tests.short_lived import SPARK_CONF
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
 HEADRACE_YAML = """\
 catalogs:
   lake: {{type: sql, uri: "sqlite:///.headrace/catalog.db", warehouse: ".headrace/warehouse"}}
-spark: {{master: "{master}", conf: {{spark.driver.memory: 768m}}}}
+spark: {{master: "{master}", conf: {{spark.driver.memory: 768m, {short_lived}}}}}
 """
 MANY, FEW = 600, 60
 
 
 def write_app(root: Path, master: str, name: str) -> None:
     """Write the same workspace with another master, and the application with a sink of its own."""
-    (root / "headrace.yaml").write_text(HEADRACE_YAML.format(master=master), encoding="utf-8")
+    (root / "headrace.yaml").write_text(
+        HEADRACE_YAML.format(master=master, short_lived=SPARK_CONF), encoding="utf-8"
+    )
     past = {"type": "iceberg", "catalog": "lake", "database": "replays"}
     app = {
         "kind": "app",

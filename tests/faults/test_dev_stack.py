@@ -38,6 +38,7 @@ class Dev:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"},
             # As from a terminal: Ctrl-C goes to its group, and to no one else's.
             start_new_session=True,
         )

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from backfill.run.request import state_of
 from headrace.config.load import load_workspace
-from headrace.embedded.broker import Broker
+from headrace.embedded.broker import Broker, BrokerOptions
 from headrace.embedded.process import wait_until
 from headrace.iceberg.catalog import open_catalog
 from tests.integration.backfill.in_process import PERIOD
 from tests.integration.backfill.lake_tables import Stored, make_table
 from tests.integration.pipelines import Pipelines
 from tests.limits import LONG_LIMIT_S
+from tests.short_lived import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ def frozen(pid: int) -> Iterator[None]:
 
 
 def test_a_replay_waits_for_a_broker_that_stands_still(tmp_path: Path) -> None:
-    with Broker(tmp_path / "broker") as broker:
+    with Broker(tmp_path / "broker", BrokerOptions(java_options=JAVA_OPTIONS)) as broker:
         text = HEADRACE_YAML.format(servers=broker.bootstrap_servers)
         (tmp_path / "headrace.yaml").write_text(text)
         workspace = load_workspace(tmp_path)

@@ -16,7 +16,7 @@ from headrace.kafka.sender import KafkaRecord
 from lake_writer.audit import audit
 from lake_writer.writer import Landed
 from tests import postgres_server, rest_catalog_server, s3_server
-from tests.conftest import HEADRACE_YAML
+from tests.conftest import headrace_yaml
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
 from tests.limits import LONG_LIMIT_S
@@ -57,7 +57,7 @@ def catalog(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[dict[str
 
 def pipelines_on(broker: Broker, root: Path, catalog: dict[str, str]) -> Pipelines:
     root.mkdir()
-    lines = HEADRACE_YAML.format(bootstrap=broker.bootstrap_servers).splitlines()
+    lines = headrace_yaml(broker).splitlines()
     named = [f"  lake: {json.dumps(catalog)}" if "lake:" in line else line for line in lines]
     (root / "headrace.yaml").write_text("\n".join(named))
     return Pipelines(load_workspace(root))
