@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from functools import wraps
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -64,13 +65,25 @@ app_option = file_option("application's file (kind: app)")
 
 
 def workspace_option(function: F) -> F:
-    """Add `--workspace`."""
+    """Add `--workspace`, for a command that does without one, too."""
     return click.option(
         "--workspace",
         "workspace_dir",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
         help="The folder with headrace.yaml. [default: the nearest parent that has one]",
     )(function)
+
+
+def with_workspace(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--workspace`, and give the command the workspace that it names."""
+
+    @wraps(function)
+    def load(*, workspace_dir: Path | None, **options: object) -> object:
+        from headrace.config.load import load_workspace
+
+        return function(workspace=load_workspace(workspace_dir), **options)
+
+    return workspace_option(load)
 
 
 def log_option(function: F) -> F:
@@ -125,6 +138,16 @@ def report_option(*flags: str) -> Callable[[F], F]:
 output_option = report_option("-o", "--output")
 # Where --output names an output of a stream.
 format_option = report_option("--format")
+
+
+def command_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what most commands take: `-o`, `--log-format`, and `--workspace`, which they get loaded."""
+    return output_option(with_workspace(log_option(function)))
+
+
+def show(facts: object, text: str, *, as_json: bool) -> None:
+    """Print a result: its facts as JSON, or the text for a person."""
+    click.echo(json.dumps(facts, ensure_ascii=False) if as_json else text)
 
 
 def run(command: click.Command, name: str) -> None:
