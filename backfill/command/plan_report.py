@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from backfill.plan.period import duration
 from backfill.plan.plan import span_us
+from headrace.problems import counted
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -163,11 +164,6 @@ def _free_threshold(plan: Plan) -> str:
     if any(source.bytes_read_again for source in plan.sources):
         return f"with --max-misalignment {free.replace(' ', '')}, nothing would be read twice"
     return f"nothing is read twice; this holds from a threshold of {free} on"
-
-
-def counted(number: int, what: str) -> str:
-    """Write how many there are of something."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def size(count: int) -> str:

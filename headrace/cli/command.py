@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import rich_click as click
 
 from headrace.errors import BadConfig, HeadraceError, Transient
+from headrace.problems import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,8 +166,7 @@ def run(command: click.Command, name: str) -> None:
     except BadConfig as problem:
         # As compilers print it, so that an editor can jump to each line.
         click.echo(str(problem), err=True)
-        count = len(problem.problems)
-        mistakes = "1 mistake" if count == 1 else f"{count} mistakes"
+        mistakes = counted(len(problem.problems), "mistake")
         sentence = f"{mistakes} in config files; nothing was started"
         say(sentence)
         problems = [one.as_dict() for one in problem.problems]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.kafka.positions import from_json, to_json
 from headrace.locks import hold
+from headrace.problems import counted
 from headrace.times import format_time_us
 from stream_app.follow.tags import holder_of
 from stream_app.rewind import cut, results
@@ -110,7 +111,7 @@ def list_json(name: str, batches: Sequence[Batch]) -> str:
 
 def rewind_text(name: str, found: Rewind) -> str:
     """Return what going back comes to, line by line."""
-    many = "1 batch" if found.later == 1 else f"{found.later} batches"
+    many = counted(found.later, "batch", "batches")
     return (
         f"application {name} rewinds to {found.batch}: {many} after it removed\n"
         f"  read up to {_where(found.batch)}\n"
