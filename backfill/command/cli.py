@@ -61,7 +61,7 @@ def plan(
         draw(made.plan, location)
     report = plan_report.as_json if as_json else plan_report.as_text
     known = speeds_for(workspace.state_dir / "backfill", None if app is None else app.config.name)
-    click.echo(report(made.plan, known, made.parts, made.differences))
+    click.echo(report(made, known))
 
 
 @backfill.command()

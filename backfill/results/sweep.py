@@ -91,11 +91,6 @@ def report_json(results: Sequence[SweepResult], min_match_percent: float) -> str
     return json.dumps(whole, indent=2)
 
 
-def new_try() -> str:
-    """Name a try by the time at which it begins."""
-    return new_run_id().replace("replay", PREFIX)
-
-
 def forget(workspace: Workspace, run_id: str) -> None:
     """Remove all that a try has left: tags of its tables, its staging table, its state."""
     state = state_of(workspace, run_id)
@@ -134,7 +129,7 @@ class Sweep:
         from backfill.apps.replay import AppRun, replay_app  # noqa: PLC0415
         from backfill.results.compare import compare  # noqa: PLC0415
 
-        run_id = new_try()
+        run_id = new_run_id(PREFIX)
         request = replace(self.request, threshold_us=threshold_us, stage=True)
         log.info("trying", threshold=duration(threshold_us), run=run_id)
         began_s = time.monotonic()

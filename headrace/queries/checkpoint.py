@@ -32,8 +32,12 @@ class CheckpointDamaged(Terminal):
 
 def committed_batches(checkpoint: Path) -> list[int]:
     """Return the batches that Spark's log of commits has, the oldest first."""
-    names = (file.name for file in (checkpoint / "commits").glob("*"))
-    return sorted(int(name) for name in names if name.isdecimal())
+    return sorted(batches_in(checkpoint / "commits"))
+
+
+def batches_in(log: Path) -> set[int]:
+    """Return the batches that one of Spark's logs has."""
+    return {int(file.name) for file in log.glob("*") if file.name.isdecimal()}
 
 
 def watermark_us(checkpoint: Path) -> int | None:

@@ -61,11 +61,6 @@ class CatalogConfig(Model):
             raise PydanticCustomError("unseen", "unseen", {"wanted": _WANTED_URI})
         return uri
 
-    @property
-    def extra(self) -> dict[str, Secret]:
-        """The further properties."""
-        return self.__pydantic_extra__
-
 
 class SparkConfig(Model):
     """How Spark runs."""
@@ -128,7 +123,9 @@ class Catalog:
             # A REST catalog's warehouse is a name of its own, not a folder.
             is_folder = self.config.type in {"sql", "hive"} and not _HAS_SCHEME.match(warehouse)
             properties["warehouse"] = str(self.root / warehouse) if is_folder else warehouse
-        return properties | {name: value.reveal() for name, value in self.config.extra.items()}
+        return properties | {
+            name: value.reveal() for name, value in self.config.__pydantic_extra__.items()
+        }
 
     def shown_properties(self) -> dict[str, str]:
         """Return what a person may see of it: its type, its file and its warehouse; else a mask."""

@@ -8,7 +8,6 @@ from backfill.results.sweep import (
     SweepResult,
     cheapest,
     forget_killed,
-    new_try,
     report_json,
     report_text,
 )
@@ -47,7 +46,7 @@ def test_what_a_killed_sweep_has_left_is_not_a_run_that_is_called_so(tmp_path: P
     (tmp_path / "headrace.yaml").write_text('clusters: {c: {bootstrap_servers: "127.0.0.1:1"}}')
     workspace = load_workspace(tmp_path)
     others = {"sweep-of-march", "sweep-20260301", new_run_id()}
-    for name in (*others, new_try()):
+    for name in (*others, new_run_id("sweep")):
         # Begun, and not yet on record.
         state_of(workspace, name).folder.mkdir(parents=True)
     forget_killed(workspace)
