@@ -211,7 +211,7 @@ def _offset(workspace: Workspace, name: str, pair: Pair, table: Table) -> Offset
         positions[topic] = {
             number: following.get(number, span.start) for number, span in ends.spans.items()
         }
-        known = {number: ends.epoch(number, at) for number, at in positions[topic].items()}
+        known = ends.epochs_at(positions[topic])
         epochs[topic] = {number: epoch for number, epoch in known.items() if epoch != NO_EPOCH}
     if told:
         raise Terminal(

@@ -46,7 +46,7 @@ class LakeSource:
         workspace: Workspace,
         name: str,
         period: Period,
-        regions: Sequence[str],
+        regions: Sequence[str] = (),
         *,
         snapshot_id: int | None = None,
         schema_id: int | None = None,

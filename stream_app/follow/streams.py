@@ -11,7 +11,6 @@ from uuid import uuid4
 import msgspec
 
 from backfill.plan.steps import STEP_LIMITS
-from backfill.read.source import LakeSource
 from backfill.run.watermarks import require_arrivals
 from headrace.application.live_source import rejected_folder
 from headrace.application.transform import bound_ahead
@@ -21,7 +20,7 @@ from headrace.times import MICROSECOND, parse_time_us
 from stream_app.follow import tags
 from stream_app.follow.position import Hop, beginning
 from stream_app.follow.source import NAME, FollowSource
-from stream_app.follow.table import ALWAYS, FollowedTable, FollowedTableSettings
+from stream_app.follow.table import ALWAYS, FollowedTable, FollowedTableSettings, seen_table
 from stream_app.follow.task import FollowOptions
 
 if TYPE_CHECKING:
@@ -149,15 +148,7 @@ def _columns(
 
     What the table does not have is refused here: what a process of Spark's refuses is no sentence.
     """
-    table = LakeSource(
-        workspace,
-        source.identifier,
-        ALWAYS,
-        (),
-        columns=source.columns,
-        time_column=followed.time_column,
-        as_stored=False,
-    )
+    table = seen_table(workspace, followed, source.columns)
     if ahead is not None:
         require_arrivals(source.identifier, table.table.schema(), ahead, followed.time_column)
     return source.columns or tuple(field.name for field in table.columns.fields)
