@@ -85,7 +85,9 @@ class KafkaCluster:
 
     def topics(self) -> dict[str, int]:
         """Return all topics with their number of partitions."""
-        self._forget()
+        # What was met before this question is no answer to it.
+        self._admin.poll(0)
+        self._met.clear()
         deadline = time.monotonic() + METADATA_LIMIT_S
         while True:
             try:
@@ -284,11 +286,6 @@ class KafkaCluster:
     def _silent(self, limit_s: float) -> ClusterUnreachable:
         reason = f"no answer within {limit_s:.0f} s"
         return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)
-
-    def _forget(self) -> None:
-        """Forget what was met before the question that is asked now."""
-        self._admin.poll(0)
-        self._met.clear()
 
     def _refusal(self, *more: KafkaError) -> Terminal | None:
         """Return why the cluster does not let this client in, if that is what it met."""

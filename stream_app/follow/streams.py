@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -13,6 +12,7 @@ import msgspec
 from backfill.plan.steps import STEP_LIMITS
 from backfill.run.watermarks import require_arrivals
 from headrace.application.live_source import rejected_folder
+from headrace.application.select import smallest_threshold
 from headrace.application.transform import bound_ahead
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from stream_app.follow.position import FollowPosition
-
-
-def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
-    """Return the threshold that suits all: the smallest that one of them asks for."""
-    return min(
-        (source.max_misalignment_threshold for source in sources.values()), default=timedelta(0)
-    )
 
 
 def followed_streams(
@@ -97,7 +90,7 @@ def _tables(
         followed = FollowedTableSettings(
             source.identifier,
             follow.time_column or INGESTION_TS,
-            threshold_of(sources) // MICROSECOND,
+            smallest_threshold(sources.values()) // MICROSECOND,
             follow.up_to,
             follow.on_overwrite,
             source.null_times,

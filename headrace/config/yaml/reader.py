@@ -77,7 +77,8 @@ class _Reader:
                 self._count = _MOST_NODES + 1
             return None
         if str(node.tag) not in _TAGS:
-            self._refuse(path, f"the tag {_shown_tag(node)} is not allowed here", "remove it")
+            tag = str(node.tag).replace(_PREFIX, "!!")
+            self._refuse(path, f"the tag {tag} is not allowed here", "remove it")
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
@@ -166,7 +167,3 @@ class _Reader:
 
     def _report_node(self, node: Node, message: str, suggestion: str) -> None:
         self._document.report_at(node.start_mark.index, message, suggestion)
-
-
-def _shown_tag(node: Node) -> str:
-    return str(node.tag).replace(_PREFIX, "!!")
