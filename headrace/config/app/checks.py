@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.common.section import Section
-    from headrace.schema.model import Record, Type
+    from headrace.schema.model import Record
 
 _INSTANTS: Final = {Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS}
 
@@ -158,15 +158,12 @@ def _is_of_source(watermark: Section, live: str, columns: Columns) -> bool:
         message = f'source "{live}" has no column {column.shown()}'
         column.report(message, "" if column.is_secret() else found.suggestion)
         return False
-    if "max_ahead" in watermark.mapping() and not _is_instant(name, found.type):
+    is_instant = found.type is None or ("." not in name and found.type in _INSTANTS)
+    if "max_ahead" in watermark.mapping() and not is_instant:
         message = f"max_ahead is for a column of a timestamp type, and {column.shown()} is not"
         column.report(message, "name a column of timestamp-millis or timestamp-micros")
         return False
     return True
-
-
-def _is_instant(column: str, kind: Type | None) -> bool:
-    return kind is None or ("." not in column and kind in _INSTANTS)
 
 
 def _behind(app: Section, name: str, seen: set[str]) -> Iterator[str]:
