@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.types import TimestampType, TimestamptzType
 
-from backfill.read.file_columns import (
-    always_read,
-    arrival_column,
-    seen_by_applications,
-    selected,
-)
+from backfill.read.file_columns import always_read, arrival_column, seen_by_applications, selected
 from backfill.read.footers import bytes_by_column
 from backfill.read.iceberg_scan import IcebergScan
 from backfill.read.table_reader import FilteredRows, TableReader

@@ -15,22 +15,11 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs forget OffsetSpec
-    AdminClient,
-    ConfigResource,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]  # its stubs forget OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMissing
-from headrace.kafka.leaders import (
-    MOVE_LIMIT_S,
-    NO_EPOCH,
-    Reached,
-    TopicEnds,
-    ask,
-    replaced,
-)
+from headrace.kafka.leaders import MOVE_LIMIT_S, NO_EPOCH, Reached, TopicEnds, ask, replaced
 from headrace.kafka.ranges import RangeReader
 from headrace.kafka.refusal import reason_of, refusal, settings_refused
 from headrace.kafka.settings import quiet

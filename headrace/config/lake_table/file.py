@@ -11,13 +11,7 @@ from headrace.config.common.hygiene import LakeHygiene
 from headrace.config.common.kafka_parts import KafkaSource, QuarantineTopic
 from headrace.config.common.model import Model, NewTable, optional
 from headrace.config.common.overrides import OVERRIDES_DOC, Overrides
-from headrace.config.common.scalars import (
-    Count,
-    Name,
-    PlainText,
-    PositiveDuration,
-    Size,
-)
+from headrace.config.common.scalars import Count, Name, PlainText, PositiveDuration, Size
 from headrace.config.lake_table.partitioning import PartitionField
 
 

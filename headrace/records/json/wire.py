@@ -18,13 +18,7 @@ from headrace.records.json.conversions import NOT_FINITE, form_of
 from headrace.records.parts import each_item
 from headrace.records.rows import BadRecord, FieldValue, Row, attribute, default_of
 from headrace.records.time_lines import leaving_lines, reading_lines
-from headrace.records.times import (
-    date_of,
-    instant_of,
-    instant_text,
-    time_of_day_of,
-    wall_clock_of,
-)
+from headrace.records.times import date_of, instant_of, instant_text, time_of_day_of, wall_clock_of
 from headrace.schema.defaults import LIMITS
 from headrace.schema.model import Array, Enumeration, Fixed, Many, Map, Primitive, Record
 

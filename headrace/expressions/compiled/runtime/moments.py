@@ -9,15 +9,7 @@ from typing import Final
 from headrace.expressions.compiled.runtime.errors import Undefined, overflow
 from headrace.expressions.compiled.runtime.numbers import SPACES
 from headrace.records.times import in_our_years, instant_text
-from headrace.times import (
-    DAY_US,
-    EPOCH,
-    EPOCH_ORDINAL,
-    FIRST_DAY,
-    LAST_DAY,
-    MICROSECOND,
-    SECOND_US,
-)
+from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_DAY, LAST_DAY, MICROSECOND, SECOND_US
 
 _ERA_DAYS: Final = 146_097
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
