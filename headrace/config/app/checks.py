@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from headrace.config.app.check_sources import check_sources
 from headrace.config.common.check_kafka import check_sink
 from headrace.expressions.columns import Columns, UnknownColumn
 from headrace.expressions.queries import check_query
 from headrace.problems import did_you_mean
-from headrace.schema.model import Primitive
+from headrace.schema.model import INSTANTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from headrace.config.common.section import Section
     from headrace.schema.model import Record
-
-_INSTANTS: Final = {Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS}
 
 
 def check_app(app: Section) -> dict[str, Record]:
@@ -158,7 +156,7 @@ def _is_of_source(watermark: Section, live: str, columns: Columns) -> bool:
         message = f'source "{live}" has no column {column.shown()}'
         column.report(message, "" if column.is_secret() else found.suggestion)
         return False
-    is_instant = found.type is None or ("." not in name and found.type in _INSTANTS)
+    is_instant = found.type is None or ("." not in name and found.type in INSTANTS)
     if "max_ahead" in watermark.mapping() and not is_instant:
         message = f"max_ahead is for a column of a timestamp type, and {column.shown()} is not"
         column.report(message, "name a column of timestamp-millis or timestamp-micros")

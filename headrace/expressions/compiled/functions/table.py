@@ -199,8 +199,8 @@ _TABLE: Final = (
     Row(
         "from_unixtime",
         "l's>s!?",
-        "{by}({f}({0}, 1000000))",
-        moments.micros_exactly,
+        "{by}({f}(0, {0} * 1000000))",
+        moments.micros_later,
         writer,
         (_SECONDS,),
     ),

@@ -48,7 +48,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 def start_of_day(days: int) -> int:
     """Return the timestamp at which a date begins."""
-    return micros_exactly(days, DAY_US)
+    return micros_later(0, days * DAY_US)
 
 
 def micros_of_text(text: str) -> int | None:
@@ -134,11 +134,6 @@ def year_text(year: int) -> str:
 def days_later(days: int, more: int) -> int:
     """Return another date, as Java adds ints: beyond the largest one follows the least."""
     return (days + more + 2**31) % 2**32 - 2**31
-
-
-def micros_exactly(number: int, unit_us: int) -> int:
-    """Return a number of units as a timestamp."""
-    return micros_later(0, number * unit_us)
 
 
 def micros_clamped(seconds: int) -> int:
