@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -126,10 +127,8 @@ def status(run_id: str | None, *, as_json: bool, workspace: Workspace) -> None:
     from backfill.results import runs
 
     found = runs.runs_of(workspace) if run_id is None else [runs.status_of(workspace, run_id)]
-    if as_json:
-        click.echo(runs.as_json(found))
-    else:
-        click.echo("\n".join(map(runs.as_text, found)) or "no replay has been started here")
+    text = "\n".join(map(runs.as_text, found)) or "no replay has been started here"
+    show([asdict(run) for run in found], text, as_json=as_json)
 
 
 @backfill.command()
@@ -142,8 +141,6 @@ def status(run_id: str | None, *, as_json: bool, workspace: Workspace) -> None:
 @command_options
 def cancel(run_id: str, *, delete_output: bool, as_json: bool, workspace: Workspace) -> None:
     """End a replay for good. Its plan, its position and its tags on the tables are removed."""
-    from dataclasses import asdict
-
     from backfill.results import runs
 
     done = runs.cancel(workspace, run_id, delete_output=delete_output)
