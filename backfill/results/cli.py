@@ -155,13 +155,13 @@ def sweep(  # noqa: PLR0917 - click passes them by name
             --thresholds 1min,15min --warmup 75min --cooldown 2h \
             --start-ts 2026-03-01T10:00 --end-ts 2026-03-01T12:00
     """
-    from backfill.results.sweep import cheapest, report_json, report_text, sweep_thresholds
+    from backfill.results.sweep import cheapest, report_facts, report_text, sweep_thresholds
     from backfill.run.options import RequestOptions, parse_percent
 
     least = parse_percent(min_match)
     period = RequestOptions(app_path=path, start=start, end=end, warmup=warmup, cooldown=cooldown)
     results = sweep_thresholds(workspace, period, _names(thresholds), _names(key), _names(ignore))
-    click.echo((report_json if as_json else report_text)(results, least))
+    show(report_facts(results, least), report_text(results, least), as_json=as_json)
     return 0 if cheapest(results, least) is not None else FAILED
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -83,12 +82,11 @@ def report_text(results: Sequence[SweepResult], min_match_percent: float) -> str
     return "\n".join(lines)
 
 
-def report_json(results: Sequence[SweepResult], min_match_percent: float) -> str:
-    """Write the table for a machine."""
+def report_facts(results: Sequence[SweepResult], min_match_percent: float) -> dict[str, Any]:
+    """Return the table for a machine."""
     best = cheapest(results, min_match_percent)
     rows = [asdict(one) | {"safe": one.is_safe(min_match_percent)} for one in results]
-    whole = {"tried": rows, "cheapest_safe_us": None if best is None else best.threshold_us}
-    return json.dumps(whole, indent=2)
+    return {"tried": rows, "cheapest_safe_us": None if best is None else best.threshold_us}
 
 
 def forget(workspace: Workspace, run_id: str) -> None:

@@ -155,20 +155,18 @@ class KafkaCluster:
         try:
             self._answer(future)
         except KafkaException as problem:
-            # Somebody else created it in between: what was asked for is there.
             refused = problem.args[0]
-            if refused.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                hidden = refusal(refused, self.properties, self.name, topic)
-                if hidden is not None:
-                    raise hidden from None
-                is_no_name = NAME.fullmatch(topic) is None
-                raise Terminal(
-                    f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
-                    NAMES
-                    if is_no_name
-                    else "create it by hand, or allow headrace's user to create topics",
-                ) from None
-            return False
+            if refused.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                # Somebody else created it in between: what was asked for is there.
+                return False
+            hidden = refusal(refused, self.properties, self.name, topic)
+            if hidden is not None:
+                raise hidden from None
+            by_hand = "create it by hand, or allow headrace's user to create topics"
+            raise Terminal(
+                f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
+                by_hand if NAME.fullmatch(topic) else NAMES,
+            ) from None
         self._wait_until_known(topic)
         return True
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from backfill.results.runs import runs_of
@@ -8,7 +7,7 @@ from backfill.results.sweep import (
     SweepResult,
     cheapest,
     forget_killed,
-    report_json,
+    report_facts,
     report_text,
 )
 from backfill.run.request import new_run_id, state_of
@@ -37,7 +36,7 @@ def test_the_table_marks_it_or_says_that_there_is_none() -> None:
     text = report_text([tried(1, 50.0), tried(15, 20.0)], 99.9)
     assert text.splitlines()[2].endswith("← cheapest safe")
     assert report_text([tried(1, 1.0, match=50.0)], 99.9).endswith("99.9 % are required")
-    said = json.loads(report_json([tried(1, 50.0, match=50.0), tried(15, 20.0)], 99.9))
+    said = report_facts([tried(1, 50.0, match=50.0), tried(15, 20.0)], 99.9)
     assert said["cheapest_safe_us"] == 15 * MINUTE_US
     assert [one["safe"] for one in said["tried"]] == [False, True]
 
