@@ -100,7 +100,7 @@ class Replay:
         snapshots are held by a tag until the walk ends; of one that is killed, for a week.
         """
         sources = sources_of(self.workspace, self.plan, columns)
-        name = new_run_id().replace("replay", "walk")
+        name = new_run_id("walk")
         for source in sources.values():
             tags.hold(source, name, at_most=A_WALK)
         try:

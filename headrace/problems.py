@@ -1,4 +1,4 @@
-"""A mistake in a config file: where it is, what is wrong, what to write instead."""
+"""What users are told: a mistake in a config file and where it is, what they meant, how many."""
 
 from __future__ import annotations
 
@@ -70,6 +70,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         return ""
     shown = ", ".join(words[:12])
     return f"known: {shown}" + (", …" if len(words) > 12 else "")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return how many there are of something: `1 file`, `2 files`."""
+    return f"1 {one}" if number == 1 else f"{number:,} {many or f'{one}s'}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

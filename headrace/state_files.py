@@ -175,6 +175,11 @@ def read(path: Path, kind: type[T], advice: str) -> T:
         raise Terminal(f"{path} cannot be read: {problem}", advice) from None
 
 
+def find(path: Path, kind: type[T]) -> T | None:
+    """Read a file of JSON that was written here; None where there is none."""
+    return msgspec.json.decode(path.read_bytes(), type=kind) if path.exists() else None
+
+
 def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:

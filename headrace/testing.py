@@ -21,17 +21,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from headrace.application.ahead_of_time import arrivals, hold_back
+from headrace.application.ahead_of_time import hold_back
 from headrace.application.select import names_for_the_transform, of_kafka
 from headrace.application.transform import Sources, bound_ahead, result_of
 from headrace.config.load import load_app, load_workspace, nearest_workspace
-from headrace.contract import with_metadata
+from headrace.contract import INGESTION_TS, with_metadata
 from headrace.errors import Terminal, UsageError
 from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.kafka.sender import KafkaRecord
 from headrace.landing.record_columns import RecordColumns
 from headrace.landing.topic_values import Values
 from headrace.produce import ENVELOPE_KEYS, unwrap
+from headrace.records.arrow import times_of
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.spark import to_spark
 
@@ -143,6 +144,6 @@ def _frame(spark: SparkSession, app: LoadedApp, name: str, file: Path) -> DataFr
         message, broken = bad[0]
         raise Terminal(f"{file}:{message.offset() + 1}: {broken.reason}", "correct the record")
     ahead = bound_ahead(app, name)
-    kept = batch if ahead is None else hold_back(batch, ahead, arrivals(batch)).batch
+    kept = batch if ahead is None else hold_back(batch, ahead, times_of(batch, INGESTION_TS)).batch
     shape = StructType.fromJson(to_spark(with_metadata(schema)))
     return spark.createDataFrame(pa.Table.from_batches([kept]), shape)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from headrace.cli.command import (
-    FAILED,
-    file_option,
-    log_option,
-    output_option,
-    run,
-    workspace_option,
-)
+from headrace.cli.command import FAILED, command_options, file_option, run, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,13 +17,17 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace.workspace import Workspace
 
-F = TypeVar("F", bound="Callable[..., Any]")
 
+def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of every command of a table, which is called with its workspace and the table."""
 
-def table_options(function: F) -> F:
-    """Add the options of every command of a table."""
-    config_option = file_option("table's file (kind: lake_table)")
-    return config_option(output_option(workspace_option(log_option(function))))
+    @wraps(command)
+    def load(*, path: Path, workspace: Workspace, **options: object) -> object:
+        from headrace.config.load import load_lake_table
+
+        return command(workspace, load_lake_table(path, workspace), **options)
+
+    return file_option("table's file (kind: lake_table)")(command_options(load))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,7 +39,7 @@ def lake_writer() -> None:
 @lake_writer.command()
 @click.option("--once", is_flag=True, help="Land the records that are there now, then end.")
 @table_options
-def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) -> None:
+def start(workspace: Workspace, table: LoadedLakeTable, *, once: bool, as_json: bool) -> None:
     """Land a topic until Ctrl-C.
 
     If the table is missing, the writer creates it from the schema. While the writer runs, the
@@ -55,7 +52,6 @@ def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) 
     from headrace.spark import session
     from lake_writer.writer import LakeWriter
 
-    workspace, table = _loaded(path, workspace_dir)
     with Drain() as drain:
         writer = LakeWriter(workspace, table)
         conf = writer.prepare()
@@ -67,7 +63,7 @@ def start(path: Path, *, once: bool, as_json: bool, workspace_dir: Path | None) 
 
 @lake_writer.command()
 @table_options
-def audit(path: Path, *, as_json: bool, workspace_dir: Path | None) -> int:
+def audit(workspace: Workspace, table: LoadedLakeTable, *, as_json: bool) -> int:
     """Compare the table with its topic, offset by offset.
 
     It reports offsets that are missing, offsets that are there twice, and up to where the table is
@@ -77,14 +73,14 @@ def audit(path: Path, *, as_json: bool, workspace_dir: Path | None) -> int:
     """
     from lake_writer.audit import audit as compare
 
-    found = compare(*_loaded(path, workspace_dir))
-    click.echo(json.dumps(found.to_json()) if as_json else found.to_text())
+    found = compare(workspace, table)
+    show(found.to_json(), found.to_text(), as_json=as_json)
     return 0 if found.ok else FAILED
 
 
 @lake_writer.command()
 @table_options
-def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
+def maintain(workspace: Workspace, table: LoadedLakeTable, *, as_json: bool) -> None:
     """Compact the table, expire old snapshots, and remove orphan files.
 
     Past hours with many small files are compacted, hour by hour and sorted by ingestion time, so
@@ -97,7 +93,6 @@ def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
     from headrace.spark import session
     from lake_writer.maintenance import Maintenance
 
-    workspace, table = _loaded(path, workspace_dir)
     maintenance = Maintenance(workspace, table)
     with Drain() as drain, session(workspace, f"maintain-{table.config.name}") as spark:
         done = maintenance.run(spark, drain)
@@ -111,19 +106,9 @@ def maintain(path: Path, *, as_json: bool, workspace_dir: Path | None) -> None:
 
 def _show(table: LoadedLakeTable, done: Mapping[str, object], *, as_json: bool) -> None:
     name = table.config.table.identifier
-    if as_json:
-        click.echo(json.dumps({"table": name, **done}))
-    else:
-        counts = {what: count for what, count in done.items() if isinstance(count, int)}
-        shown = ", ".join(f"{what.replace('_', ' ')} {count:,}" for what, count in counts.items())
-        click.echo(f"table {name}\n  {shown}")
-
-
-def _loaded(path: Path, workspace_dir: Path | None) -> tuple[Workspace, LoadedLakeTable]:
-    from headrace.config.load import load_lake_table, load_workspace
-
-    workspace = load_workspace(workspace_dir)
-    return workspace, load_lake_table(path, workspace)
+    counts = {what: count for what, count in done.items() if isinstance(count, int)}
+    shown = ", ".join(f"{what.replace('_', ' ')} {count:,}" for what, count in counts.items())
+    show({"table": name, **done}, f"table {name}\n  {shown}", as_json=as_json)
 
 
 def main() -> None:

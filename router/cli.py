@@ -15,7 +15,7 @@ from headrace.cli.command import (
     log_option,
     output_option,
     run,
-    workspace_option,
+    with_workspace,
 )
 
 if TYPE_CHECKING:
@@ -31,26 +31,22 @@ region_option = click.option(
 
 
 def with_stream(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Call a command with its workspace, and with the stream as the named deployment runs it."""
+    """Add `--workspace`; call a command with it, and with the stream as a deployment runs it."""
 
     @wraps(command)
-    def load(
-        *, path: Path, workspace_dir: Path | None, region: str | None, **options: object
-    ) -> object:
-        from headrace.config.load import load_stream, load_workspace
+    def load(*, path: Path, workspace: Workspace, region: str | None, **options: object) -> object:
+        from headrace.config.load import load_stream
         from headrace.config.stream.effective import effective
 
-        workspace = load_workspace(workspace_dir)
         stream = effective(load_stream(path, workspace), workspace, region)
         return command(workspace, stream, **options)
 
-    return load
+    return with_workspace(load)
 
 
 def stream_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of most commands of a stream."""
-    options = output_option(workspace_option(log_option(with_stream(command))))
-    return config_option(region_option(options))
+    return config_option(region_option(output_option(with_stream(log_option(command)))))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,9 +69,8 @@ def router() -> None:
     "file names now, or for one that was re-created.",
 )
 @format_option
-@workspace_option
-@log_option
 @with_stream
+@log_option
 def start(
     workspace: Workspace,
     stream: Effective,
@@ -119,7 +114,6 @@ def start(
 @config_option
 @region_option
 @output_option
-@workspace_option
 @with_stream
 def show(workspace: Workspace, stream: Effective, *, as_json: bool) -> None:
     """Show every setting of a stream, and where its value comes from.
@@ -246,9 +240,8 @@ def list_quarantined(workspace: Workspace, stream: Effective, *, limit: int, as_
 @click.option("--dry-run", is_flag=True, help="Show what would be sent; send and store nothing.")
 @region_option
 @format_option
-@workspace_option
-@log_option
 @with_stream
+@log_option
 def replay_quarantined(
     workspace: Workspace,
     stream: Effective,

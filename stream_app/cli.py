@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from headrace.cli.command import app_option, log_option, output_option, workspace_option
+from headrace.cli.command import app_option, command_options, show
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from headrace.config.workspace.workspace import Workspace
 
 
 @click.command(name="run")
@@ -23,15 +24,13 @@ if TYPE_CHECKING:
     help="Read this candidate instead of the one that the file selects.",
 )
 @click.option("--once", is_flag=True, help="Process the records that are there now, then end.")
-@workspace_option
-@output_option
-@log_option
+@command_options
 def run_app(
     path: Path,
     selections: tuple[str, ...],
     *,
     once: bool,
-    workspace_dir: Path | None,
+    workspace: Workspace,
     as_json: bool,
 ) -> None:
     """Run an application on the sources that its file selects, until Ctrl-C.
@@ -40,34 +39,29 @@ def run_app(
     reads its candidate of type iceberg. A source of type hybrid reads its table first and then
     goes on live. docs/applications.md describes the file.
     """
-    from headrace.config.load import load_app, load_workspace
+    from headrace.config.load import load_app
     from headrace.signals import Drain
     from headrace.spark import session
     from stream_app.live import live_sources, run_live
 
-    workspace = load_workspace(workspace_dir)
     app = load_app(path, workspace)
     live = live_sources(app, _choices(selections))
     with Drain() as drain, session(workspace, f"app-{app.config.name}", lasting=not once) as spark:
         ran = run_live(app, workspace, spark, live, drain, once=once)
-    if as_json:
-        facts = {
-            "application": app.config.name,
-            "rows_read": ran.rows,
-            "sink": app.config.sink.location,
-            "dropped_late": ran.dropped_late.records,
-            "dropped_late_is_exact": ran.dropped_late.is_exact,
-            "turned_away": dict(ran.rejected),
-        }
-        click.echo(json.dumps(facts))
-        return
-    click.echo(
-        f"application {app.config.name} → {app.config.sink.location}\n  rows read {ran.rows:,}"
-    )
-    if ran.dropped_late.records:
-        click.echo(f"  dropped as late {ran.dropped_late.to_text()}")
-    for fate, count in sorted(ran.rejected.items()):
-        click.echo(f"  {fate} {count:,} (since its first start)")
+    name, sink, late = app.config.name, app.config.sink.location, ran.dropped_late
+    facts = {
+        "application": name,
+        "rows_read": ran.rows,
+        "sink": sink,
+        "dropped_late": late.records,
+        "dropped_late_is_exact": late.is_exact,
+        "turned_away": dict(ran.rejected),
+    }
+    lines = [f"application {name} → {sink}", f"  rows read {ran.rows:,}"]
+    lines += [f"  dropped as late {late.to_text()}"] if late.records else []
+    rejected = sorted(ran.rejected.items())
+    lines += [f"  {fate} {count:,} (since its first start)" for fate, count in rejected]
+    show(facts, "\n".join(lines), as_json=as_json)
 
 
 def _choices(selections: tuple[str, ...]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from backfill.run.request import ReplayRequest, state_of
 from backfill.run.watermarks import log_widening, watermarks_of
 from headrace import state_files
 from headrace.application.live import LiveStart, live_options
+from headrace.application.select import smallest_threshold
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app.check_sources import differences
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
@@ -211,7 +212,7 @@ def _offset(workspace: Workspace, name: str, pair: Pair, table: Table) -> Offset
         positions[topic] = {
             number: following.get(number, span.start) for number, span in ends.spans.items()
         }
-        known = {number: ends.epoch(number, at) for number, at in positions[topic].items()}
+        known = ends.epochs_at(positions[topic])
         epochs[topic] = {number: epoch for number, epoch in known.items() if epoch != NO_EPOCH}
     if told:
         raise Terminal(
@@ -231,7 +232,7 @@ def _commit_states(table: Table) -> list[CommitState]:
 
 
 def _plan(workspace: Workspace, pairs: Mapping[str, Pair], watermarks: Sequence[Watermark]) -> Plan:
-    threshold = min(pair.past.max_misalignment_threshold for pair in pairs.values())
+    threshold = smallest_threshold(pair.past for pair in pairs.values())
     tables = tuple(pair.past.identifier for pair in pairs.values())
     # The sources go through their histories in one plan: who asks for more decides for all.
     order: Order = "strict" if any(pair.order == "strict" for pair in pairs.values()) else "bounded"

@@ -13,7 +13,7 @@ from headrace.application.late_rows import DroppedLate, LateRows
 from headrace.application.live import LiveStart, live_stream
 from headrace.application.live_source import rejected_folder
 from headrace.application.rejected_counts import counted
-from headrace.application.select import selected
+from headrace.application.select import selected, smallest_threshold
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, bound_ahead, result_of, with_watermarks
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
@@ -21,7 +21,7 @@ from headrace.errors import UsageError
 from headrace.locks import hold
 from headrace.queries.streaming import finish
 from stream_app.follow.decisions import FollowWatch
-from stream_app.follow.streams import followed_streams, name_of, threshold_of
+from stream_app.follow.streams import followed_streams, name_of
 from stream_app.hybrid import hybrid_streams
 from stream_app.rewind import cut
 from stream_app.topics import store_topic_ids, topic_ids, topics_behind
@@ -90,7 +90,9 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         followed = {name: one for name, one in live.items() if isinstance(one, IcebergSource)}
         tables = followed_streams(opening, checkpoint, followed)
         # Its rows come in the order of their arrival, but for the threshold.
-        marked |= with_watermarks(app, tables, dict.fromkeys(tables, threshold_of(followed)))
+        marked |= with_watermarks(
+            app, tables, dict.fromkeys(tables, smallest_threshold(followed.values()))
+        )
         marked |= LookupFrames(spark, app, workspace).live(checkpoint, state)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.

@@ -23,7 +23,12 @@ from backfill.run.request import ReplayRequest, new_run_id, state_of
 from backfill.run.watermarks import require_known, watermarks_of
 from backfill.streams import Replay
 from headrace.application.live import LiveStart, live_stream
-from headrace.application.select import names_for_the_transform, selected, tables_behind
+from headrace.application.select import (
+    names_for_the_transform,
+    selected,
+    smallest_threshold,
+    tables_behind,
+)
 from headrace.application.transform import bound_ahead, with_watermarks
 from headrace.config.app.file import IcebergSource
 from headrace.config.load import load_app, load_workspace, nearest_workspace
@@ -109,7 +114,7 @@ def _planned(  # noqa: PLR0913, PLR0917 - a run of a program's own is made of th
     state = state_of(workspace, run_id)
     if not state.exists:
         sources = {**tables_behind(app.config), name: table}
-        threshold = min(one.max_misalignment_threshold for one in sources.values())
+        threshold = smallest_threshold(sources.values())
         names = {key: one.identifier for key, one in sources.items()}
         tables = tuple(dict.fromkeys(names.values()))
         request = ReplayRequest(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.jars import ivy
 from headrace.jars.cache import sha256
-from headrace.jars.lock import JAR_SETS, Jar, render
+from headrace.jars.lock import JAR_SETS, Jar
 
 ROOT = Path(__file__).resolve().parents[1]
 UV = ROOT / ".venv" / "bin" / "uv"
@@ -22,6 +22,7 @@ LOCK_FILES = {
     "requirements/lock.txt": ["pyproject.toml", "--group", "dev"],
 }
 
+HEADER = "# set  group:artifact:version  sha256 — written by `make lock`\n"
 # What a user never needs is locked beside what needs it.
 JAR_LOCKS = {
     "headrace/jars/jars.lock": JAR_SETS,
@@ -156,6 +157,12 @@ def resolve(jar_set: str) -> list[Jar]:
             for path in target.glob("*/*/*.*")
             if path.suffix in {".jar", ".zip"}
         ]
+
+
+def render(jars: list[Jar]) -> str:
+    """Write the text of a list of jars."""
+    lines = [f"{jar.jar_set}  {jar.coordinate}  {jar.sha256}\n" for jar in sorted(jars)]
+    return HEADER + "".join(lines)
 
 
 def _jar(jar_set: str, path: Path) -> Jar:

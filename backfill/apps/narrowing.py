@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from backfill.apps.live_differences import differences_in
 from backfill.apps.used_columns import table_uses
 from backfill.lookups.frames import LookupFrames
-from backfill.read.file_columns import seen_by_applications
+from backfill.read.file_columns import always_read, seen_by_applications
 from backfill.read.row_filter import kind_of
 from backfill.run.planning import sources_of
 from headrace.application.select import of_the_past
@@ -150,7 +150,7 @@ def partial_reads(
     tables = sources_of(workspace, plan)
     for table, names in columns_used(uses).items():
         source = tables[table]
-        read = source.with_those_always_read(names)
+        read = {*names, *always_read(source.schema, source.time_column)}
         if len(read) == len(source.all_columns):
             continue
         units = [unit for step in plan.steps for unit in step.units if unit.source == table]

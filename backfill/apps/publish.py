@@ -10,12 +10,7 @@ import structlog
 
 from backfill.run import tags
 from backfill.run.request import held_by, state_of
-from headrace.application.table_sink import (
-    Upsert,
-    again_on_conflict,
-    append_whole,
-    writer_of,
-)
+from headrace.application.table_sink import Upsert, again_on_conflict, append_whole, writer_of
 from headrace.config.app.sinks import IcebergSink
 from headrace.errors import Terminal, Transient, UsageError
 from headrace.iceberg.catalog import load_table, spark_name

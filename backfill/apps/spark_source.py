@@ -136,7 +136,9 @@ class StepReader(DataSourceStreamReader):
         steps = self._loaded().steps[first : int(end["step"])]
         units = [unit for step in steps for unit in step.units if unit.source == table]
         ranges = [one for step in steps for one in step.ranges if one.source == table]
-        readers = self._readers()
+        from headrace.spark import cores  # noqa: PLC0415 - the option is given, as a rule
+
+        readers = int(self._options.get("readers") or cores())
         columns = reads_beside(Path(self._options["plan"])).get(table)
         shares = (
             [(units, share) for share in even_ranges(ranges, readers)]
@@ -154,10 +156,8 @@ class StepReader(DataSourceStreamReader):
 
         if isinstance(partition, FinishedPartition) and self._schema is not None:
             yield last_row(self._schema, self._options["finished"].split(","))
-        if not isinstance(partition, ReplayPartition):
-            return
-
-        yield from read_partition(partition, self._options, self._schema)
+        if isinstance(partition, ReplayPartition):
+            yield from read_partition(partition, self._options, self._schema)
 
     def stop(self) -> None:
         """Leave it to another query of this run to set its pace."""
@@ -193,11 +193,6 @@ class StepReader(DataSourceStreamReader):
         if self._plan is None:
             self._plan = read_plan(Path(self._options["plan"]))
         return self._plan
-
-    def _readers(self) -> int:
-        from headrace.spark import cores  # noqa: PLC0415 - the option is given, as a rule
-
-        return int(self._options.get("readers") or cores())
 
     def _wait_for(self, step: Step) -> None:
         """Wait until the rate allows a step, with the rows of all sources.

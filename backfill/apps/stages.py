@@ -149,9 +149,8 @@ def move_to_live(checkpoint: Path, widened_by_ms: int) -> None:
     Where the log stood is kept beside it: done again it changes nothing.
     """
     commit, kept = _Commit.last(checkpoint), checkpoint.with_name(MOVED)
-    if kept.exists():
-        moved = msgspec.json.decode(kept.read_bytes(), type=_Moved)
-    else:
+    moved = state_files.find(kept, _Moved)
+    if moved is None:
         moved = _Moved(commit.batch, commit.watermark_ms)
         state_files.write(kept, msgspec.json.encode(moved))
     # Nothing was seen where it has never moved.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -9,11 +10,12 @@ import rich_click as click
 
 from backfill.command.options import replay_options, table_options
 from backfill.results.cli import compare, publish, say_staged, sweep
-from headrace.cli.command import FAILED, log_option, output_option, run, workspace_option
+from headrace.cli.command import FAILED, command_options, run, show
 
 if TYPE_CHECKING:
     from backfill.command.start import ReplayOptions
     from backfill.run.options import RequestOptions
+    from headrace.config.workspace.workspace import Workspace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,14 +31,12 @@ def backfill() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Draw the contents of each step into this file: NAME.svg.",
 )
-@output_option
-@workspace_option
-@log_option
+@command_options
 def plan(
     *,
     picture: Path | None,
     as_json: bool,
-    workspace_dir: Path | None,
+    workspace: Workspace,
     **options: Unpack[RequestOptions],
 ) -> None:
     """Show what a replay would do: files, cuts, rows, bytes, steps, and a picture of them.
@@ -54,9 +54,7 @@ def plan(
     from backfill.command.start import plan_replay
     from backfill.plan.picture import draw, drawable
     from backfill.run.options import parse_request
-    from headrace.config.load import load_workspace
 
-    workspace = load_workspace(workspace_dir)
     location = None if picture is None else drawable(picture)
     app, request = parse_request(options, workspace)
     made = plan_replay(workspace, app, request)
@@ -64,21 +62,14 @@ def plan(
         draw(made.plan, location)
     report = plan_report.as_json if as_json else plan_report.as_text
     known = speeds_for(workspace.state_dir / "backfill", None if app is None else app.config.name)
-    click.echo(report(made.plan, known, made.parts, made.differences))
+    click.echo(report(made, known))
 
 
 @backfill.command()
 @table_options
 @replay_options
-@output_option
-@workspace_option
-@log_option
-def replay(
-    *,
-    as_json: bool,
-    workspace_dir: Path | None,
-    **options: Unpack[ReplayOptions],
-) -> int:
+@command_options
+def replay(*, as_json: bool, workspace: Workspace, **options: Unpack[ReplayOptions]) -> int:
     r"""Replay a period: the records of tables, or an application over them.
 
     If a record b came in an earlier step than a record a, then b is at most the threshold
@@ -115,12 +106,10 @@ def replay(
     after a crash. Tags protect the snapshots until all records are delivered.
     """
     from backfill.command.start import run_replay
-    from headrace.config.load import load_workspace
     from headrace.errors import UsageError
 
     if options["resume"] and options["run_id"] is None:
         raise UsageError("--resume needs the id of the run", "give its --run-id")
-    workspace = load_workspace(workspace_dir)
     run_id, location, certificate = run_replay(workspace, options)
     click.echo(certificate.to_json() if as_json else certificate.to_text(location), nl=not as_json)
     if certificate.complete:
@@ -132,20 +121,14 @@ def replay(
 
 @backfill.command()
 @click.argument("run_id", required=False)
-@output_option
-@workspace_option
-@log_option
-def status(run_id: str | None, *, as_json: bool, workspace_dir: Path | None) -> None:
+@command_options
+def status(run_id: str | None, *, as_json: bool, workspace: Workspace) -> None:
     """Show the replays of this workspace, or one of them: its progress, and how to continue it."""
     from backfill.results import runs
-    from headrace.config.load import load_workspace
 
-    workspace = load_workspace(workspace_dir)
     found = runs.runs_of(workspace) if run_id is None else [runs.status_of(workspace, run_id)]
-    if as_json:
-        click.echo(runs.as_json(found))
-    else:
-        click.echo("\n".join(map(runs.as_text, found)) or "no replay has been started here")
+    text = "\n".join(map(runs.as_text, found)) or "no replay has been started here"
+    show([asdict(run) for run in found], text, as_json=as_json)
 
 
 @backfill.command()
@@ -155,26 +138,19 @@ def status(run_id: str | None, *, as_json: bool, workspace_dir: Path | None) -> 
     is_flag=True,
     help="Also remove the files (jsonl) or the staging table that it has written.",
 )
-@output_option
-@workspace_option
-@log_option
-def cancel(run_id: str, *, delete_output: bool, as_json: bool, workspace_dir: Path | None) -> None:
+@command_options
+def cancel(run_id: str, *, delete_output: bool, as_json: bool, workspace: Workspace) -> None:
     """End a replay for good. Its plan, its position and its tags on the tables are removed."""
-    import json
-    from dataclasses import asdict
-
     from backfill.results import runs
-    from headrace.config.load import load_workspace
 
-    done = runs.cancel(load_workspace(workspace_dir), run_id, delete_output=delete_output)
-    if as_json:
-        click.echo(json.dumps(asdict(done), indent=2))
-        return
-    click.echo(f"cancelled {run_id}")
-    for table in done.tags_removed:
-        click.echo(f"  its tag on {table} is removed")
+    done = runs.cancel(workspace, run_id, delete_output=delete_output)
+    lines = [
+        f"cancelled {run_id}",
+        *(f"  its tag on {one} is removed" for one in done.tags_removed),
+    ]
     if done.output_removed is not None:
-        click.echo(f"  what it has written to {done.output_removed} is removed")
+        lines.append(f"  what it has written to {done.output_removed} is removed")
+    show(asdict(done), "\n".join(lines), as_json=as_json)
 
 
 backfill.add_command(compare)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from backfill.plan.period import duration
 from backfill.plan.plan import span_us
+from headrace.problems import counted
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from backfill.apps.live_differences import LiveDifference
-    from backfill.apps.narrowing import PartialRead
+    from backfill.command.start import PlannedReplay
     from backfill.plan.plan import Plan, PlannedSource
     from backfill.plan.steps import Step
     from backfill.plan.widening import PlannedWatermark
@@ -25,16 +26,9 @@ PICTURE_STEPS = 40
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
-def as_json(
-    plan: Plan,
-    speeds: Mapping[str, float],
-    parts: Sequence[PartialRead] = (),
-    differences: Sequence[LiveDifference] = (),
-) -> str:
-    """Return the plan's figures for a machine; speeds are in rows a second, by target.
-
-    The parts are what an application reads of tables that it does not read as a whole.
-    """
+def as_json(planned: PlannedReplay, speeds: Mapping[str, float]) -> str:
+    """Return the plan's figures for a machine; speeds are in rows a second, by target."""
+    plan = planned.plan
     whole = {
         "period": str(plan.period),
         "order": plan.order,
@@ -49,21 +43,17 @@ def as_json(
             asdict(source) | {"conditions": [str(one) for one in source.conditions]}
             for source in plan.sources
         ],
-        "read_in_part": [part._asdict() for part in parts],
+        "read_in_part": [part._asdict() for part in planned.parts],
         "lookups": [lookup.to_json() for lookup in plan.lookups],
-        "differs_from_live": [one.to_json() for one in differences],
+        "differs_from_live": [one.to_json() for one in planned.differences],
         "watermarks": [watermark_json(one) for one in plan.watermarks],
     }
     return json.dumps(whole, indent=2)
 
 
-def as_text(
-    plan: Plan,
-    speeds: Mapping[str, float],
-    parts: Sequence[PartialRead] = (),
-    differences: Sequence[LiveDifference] = (),
-) -> str:
+def as_text(planned: PlannedReplay, speeds: Mapping[str, float]) -> str:
     """Return the plan's figures and picture for a person."""
+    plan = planned.plan
     lines = [f"period {plan.period}", f"order {plan.order}{_promise(plan)}", ""]
     lines += [line for source in plan.sources for line in _source(source)]
     lines += [
@@ -71,11 +61,11 @@ def as_text(
             f"{part.table}: {len(part.columns)} of {part.all_columns} columns are read, about "
             f"{size(part.size_bytes)} of {size(part.whole_bytes)}: {', '.join(part.columns)}"
         )
-        for part in parts
+        for part in planned.parts
     ]
     lines += [lookup.to_text() for lookup in plan.lookups]
     lines += [line for one in plan.watermarks for line in watermark_text(one)]
-    lines += _differences(differences)
+    lines += _differences(planned.differences)
     if not plan.steps:
         return "\n".join([*lines, "", "nothing to replay: no steps and no rows"])
     lines += [
@@ -163,11 +153,6 @@ def _free_threshold(plan: Plan) -> str:
     if any(source.bytes_read_again for source in plan.sources):
         return f"with --max-misalignment {free.replace(' ', '')}, nothing would be read twice"
     return f"nothing is read twice; this holds from a threshold of {free} on"
-
-
-def counted(number: int, what: str) -> str:
-    """Write how many there are of something."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def size(count: int) -> str:

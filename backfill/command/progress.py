@@ -126,7 +126,4 @@ def speeds_for(folder: Path, app: str | None) -> dict[str, float]:
 
 def speeds(folder: Path) -> dict[str, float]:
     """Return the rows a second of the last run into each kind of target."""
-    path = folder / FILE
-    if not path.exists():
-        return {}
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, float])
+    return state_files.find(folder / FILE, dict[str, float]) or {}

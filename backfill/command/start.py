@@ -122,7 +122,7 @@ def _with_rows(request: ReplayRequest | None, replayed: ReplayOutcome) -> Replay
 
 
 class PlannedReplay(NamedTuple):
-    """The plan of a replay, what is read of tables that are read in part, and what may differ."""
+    """The plan of a replay, what an application reads of tables in part, and what may differ."""
 
     plan: Plan
     parts: Sequence[PartialRead] = ()
@@ -239,7 +239,7 @@ def _tables(  # noqa: PLR0913, PLR0917 - a delivery is of these
         follow(going.run(target, drain, pace))
         certificate = going.certificate()
         target.finish(certificate.to_json())
-    if not pace.limited:
+    if pace.rate is None:
         kind = target.location.partition(":")[0]
         passed_s = time.monotonic() - began_s
         remember(workspace.state_dir / "backfill", kind, certificate.rows - before, passed_s)

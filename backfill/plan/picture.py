@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 from backfill.plan.plan import span_us
 from headrace.errors import UsageError
+from headrace.problems import counted
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -72,9 +73,8 @@ def _bar(box: tuple[float, float, float, float], colour: str, about: str) -> str
 
 def _heading(plan: Plan, per_line: int) -> Iterator[str]:
     start, end = _span(plan)
-    steps = "step" if len(plan.steps) == 1 else "steps"
     head = (
-        f"{len(plan.steps):,} {steps}, {plan.rows:,} rows, order {plan.order}: the time that each"
+        f"{counted(len(plan.steps), 'step')}, {plan.rows:,} rows, order {plan.order}: the time that each"
         " holds"
     )
     yield _text(LEFT, 14, f"{head}, {per_line} to a line" if per_line > 1 else head)

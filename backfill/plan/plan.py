@@ -13,9 +13,7 @@ from backfill.plan.conditions import Condition  # noqa: TC001 - a kept plan is r
 from backfill.plan.lookups import PlannedLookup  # noqa: TC001 - a kept plan is read by its types
 from backfill.plan.period import Period  # noqa: TC001 - a kept plan is read by its types
 from backfill.plan.steps import Step
-from backfill.plan.widening import (  # a kept plan is read by its types
-    PlannedWatermark,  # noqa: TC001
-)
+from backfill.plan.widening import PlannedWatermark  # noqa: TC001 - a kept plan is read by its types
 from headrace import state_files
 from headrace.contract import INGESTION_TS
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from backfill.plan.units import NO_EVENTS
 from headrace.contract import HEADERS, INGESTION_TS, KEY, METADATA, RECORD, TOMBSTONE, record_field
+from headrace.records.arrow import times_of
 from headrace.schema.arrow import to_arrow
 from headrace.schema.model import Record
 
@@ -18,15 +19,6 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
     from backfill.plan.units import Span
-
-
-def times_of(batch: pa.RecordBatch, column: str) -> pa.Int64Array:
-    """Return the times of a batch in microseconds; dots lead into a struct."""
-    name, *inside_it = column.split(".")
-    times = batch.column(name)
-    for field in inside_it:
-        times = pc.struct_field(times, field)
-    return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
 
 
 def arrivals_of(batch: pa.RecordBatch, time_column: str) -> pa.Int64Array:

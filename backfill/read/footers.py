@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from backfill.plan.units import NO_EVENTS
-from backfill.read.batch_columns import span_of, times_of
+from backfill.read.batch_columns import span_of
 from headrace.errors import Terminal
+from headrace.records.arrow import times_of
 from headrace.times import DAY_US
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from pyiceberg.types import (
 )
 
 from backfill.plan.conditions import Bounds, may_match
+from headrace.records.arrow import column_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,10 +71,7 @@ def mask(batch: pa.RecordBatch, conditions: Sequence[Condition]) -> pa.BooleanAr
 
 
 def _met(batch: pa.RecordBatch, condition: Condition) -> pa.BooleanArray:
-    name, *inside = condition.column
-    column = batch.column(name)
-    for field in inside:
-        column = pc.struct_field(column, field)
+    column = column_at(batch, ".".join(condition.column))
     if not condition.values:
         return pc.is_valid(column)
     kind = _arrow(condition.kind)

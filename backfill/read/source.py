@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.types import TimestampType, TimestamptzType
 
-from backfill.read.file_columns import (
-    always_read,
-    arrival_column,
-    seen_by_applications,
-    selected,
-)
+from backfill.read.file_columns import arrival_column, seen_by_applications, selected
 from backfill.read.footers import bytes_by_column
 from backfill.read.iceberg_scan import IcebergScan
 from backfill.read.table_reader import FilteredRows, TableReader
@@ -20,7 +15,7 @@ from headrace.errors import Terminal
 from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     from pyiceberg.schema import Schema
@@ -46,7 +41,7 @@ class LakeSource:
         workspace: Workspace,
         name: str,
         period: Period,
-        regions: Sequence[str],
+        regions: Sequence[str] = (),
         *,
         snapshot_id: int | None = None,
         schema_id: int | None = None,
@@ -99,10 +94,6 @@ class LakeSource:
     def all_columns(self) -> list[str]:
         """All columns of the table, read or not."""
         return [field.name for field in self.schema.fields]
-
-    def with_those_always_read(self, columns: Iterable[str]) -> set[str]:
-        """Return columns and those that every replay goes by."""
-        return {*columns, *always_read(self.schema, self.time_column)}
 
     def bytes_by_column(self, path: str) -> dict[str, int]:
         """Return how many bytes each column takes in a data file, by its footer."""

@@ -16,7 +16,6 @@ from backfill.read.batch_columns import (
     inside,
     record_type,
     regions_of,
-    times_of,
     without_empty_headers,
 )
 from backfill.read.file_columns import (
@@ -29,6 +28,7 @@ from backfill.read.file_columns import (
 from backfill.read.row_filter import groups_that_may_match, mask
 from headrace.contract import METADATA, OFFSET, PARTITION, RECORD, REGION, TOPIC
 from headrace.errors import Terminal
+from headrace.records.arrow import times_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

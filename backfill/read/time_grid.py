@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from backfill.plan.strict import Stretch
 from backfill.plan.units import NO_EVENTS
-from backfill.read.batch_columns import positions_of, times_of
+from backfill.read.batch_columns import positions_of
+from headrace.records.arrow import times_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from headrace.cli.command import FAILED, file_option, log_option, output_option, workspace_option
+from headrace.cli.command import FAILED, command_options, file_option, show
 
 if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many mismatches of each kind to show.",
 )
-@output_option
-@workspace_option
-@log_option
+@command_options
 def compare(  # noqa: PLR0917 - click passes them by name
     left: str,
     right: str,
@@ -73,7 +71,7 @@ def compare(  # noqa: PLR0917 - click passes them by name
     examples: int,
     *,
     as_json: bool,
-    workspace_dir: Path | None,
+    workspace: Workspace,
 ) -> int:
     r"""Compare two tables by key: what percentage matches, and of which kind the mismatches are.
 
@@ -92,14 +90,13 @@ def compare(  # noqa: PLR0917 - click passes them by name
     """
     from backfill.results.compare import CompareOptions, compare_tables
     from backfill.run.options import parse_compared_period, parse_percent
-    from headrace.config.load import load_workspace
 
     least = parse_percent(min_match)
     period, boundary_us = parse_compared_period(time_column, start, end, boundary)
     options = CompareOptions(
         _names(key), _names(ignore), time_column, period, boundary_us, examples
     )
-    found = compare_tables(load_workspace(workspace_dir), left, right, options, app_path)
+    found = compare_tables(workspace, left, right, options, app_path)
     click.echo(found.to_json(least) if as_json else found.to_text(least))
     return 0 if found.is_at_least(least) else FAILED
 
@@ -132,9 +129,7 @@ def compare(  # noqa: PLR0917 - click passes them by name
     metavar="PERCENT",
     help="A safe threshold matches at least this.",
 )
-@output_option
-@workspace_option
-@log_option
+@command_options
 def sweep(  # noqa: PLR0917 - click passes them by name
     path: Path,
     start: str,
@@ -147,7 +142,7 @@ def sweep(  # noqa: PLR0917 - click passes them by name
     min_match: str,
     *,
     as_json: bool,
-    workspace_dir: Path | None,
+    workspace: Workspace,
 ) -> int:
     r"""Find the cheapest safe threshold: replay a period with each one and compare the results.
 
@@ -160,25 +155,20 @@ def sweep(  # noqa: PLR0917 - click passes them by name
             --thresholds 1min,15min --warmup 75min --cooldown 2h \
             --start-ts 2026-03-01T10:00 --end-ts 2026-03-01T12:00
     """
-    from backfill.results.sweep import cheapest, report_json, report_text, sweep_thresholds
+    from backfill.results.sweep import cheapest, report_facts, report_text, sweep_thresholds
     from backfill.run.options import RequestOptions, parse_percent
-    from headrace.config.load import load_workspace
 
     least = parse_percent(min_match)
     period = RequestOptions(app_path=path, start=start, end=end, warmup=warmup, cooldown=cooldown)
-    results = sweep_thresholds(
-        load_workspace(workspace_dir), period, _names(thresholds), _names(key), _names(ignore)
-    )
-    click.echo((report_json if as_json else report_text)(results, least))
+    results = sweep_thresholds(workspace, period, _names(thresholds), _names(key), _names(ignore))
+    show(report_facts(results, least), report_text(results, least), as_json=as_json)
     return 0 if cheapest(results, least) is not None else FAILED
 
 
 @click.command()
 @click.argument("run_id")
-@output_option
-@workspace_option
-@log_option
-def publish(run_id: str, *, as_json: bool, workspace_dir: Path | None) -> None:
+@command_options
+def publish(run_id: str, *, as_json: bool, workspace: Workspace) -> None:
     r"""Put the staged result of a replay into the application's table, in one commit.
 
     The mode of the sink decides how: **append** adds the rows, **upsert** merges them by key,
@@ -192,16 +182,11 @@ def publish(run_id: str, *, as_json: bool, workspace_dir: Path | None) -> None:
             --right lake.playback.sessions__again --key user_id,started
         backfill publish again
     """
-    import json
-
     from backfill.apps.publish import publish_run
-    from headrace.config.load import load_workspace
 
-    table, rows = publish_run(load_workspace(workspace_dir), run_id)
-    if as_json:
-        click.echo(json.dumps({"run_id": run_id, "table": table, "rows": rows}, indent=2))
-    else:
-        click.echo(f"{rows:,} rows of {run_id} are in {table}")
+    table, rows = publish_run(workspace, run_id)
+    facts = {"run_id": run_id, "table": table, "rows": rows}
+    show(facts, f"{rows:,} rows of {run_id} are in {table}", as_json=as_json)
 
 
 def say_staged(workspace: Workspace, run_id: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,8 +17,6 @@ from headrace.iceberg.tables import drop_table
 from headrace.locks import AlreadyRunning, hold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from backfill.run.state import RunRecord
     from headrace.config.workspace.workspace import Workspace
 
@@ -98,11 +95,6 @@ def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancell
             drop_branch(workspace, record.to.partition(":")[2], run_id)
         state_files.remove_folder(state.folder)
     return CancelledRun(run_id, tuple(removed), place if delete_output else None)
-
-
-def as_json(runs: Sequence[RunStatus]) -> str:
-    """Write runs for a machine."""
-    return json.dumps([asdict(run) for run in runs], indent=2)
 
 
 def as_text(run: RunStatus) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -83,17 +82,11 @@ def report_text(results: Sequence[SweepResult], min_match_percent: float) -> str
     return "\n".join(lines)
 
 
-def report_json(results: Sequence[SweepResult], min_match_percent: float) -> str:
-    """Write the table for a machine."""
+def report_facts(results: Sequence[SweepResult], min_match_percent: float) -> dict[str, Any]:
+    """Return the table for a machine."""
     best = cheapest(results, min_match_percent)
     rows = [asdict(one) | {"safe": one.is_safe(min_match_percent)} for one in results]
-    whole = {"tried": rows, "cheapest_safe_us": None if best is None else best.threshold_us}
-    return json.dumps(whole, indent=2)
-
-
-def new_try() -> str:
-    """Name a try by the time at which it begins."""
-    return new_run_id().replace("replay", PREFIX)
+    return {"tried": rows, "cheapest_safe_us": None if best is None else best.threshold_us}
 
 
 def forget(workspace: Workspace, run_id: str) -> None:
@@ -134,7 +127,7 @@ class Sweep:
         from backfill.apps.replay import AppRun, replay_app  # noqa: PLC0415
         from backfill.results.compare import compare  # noqa: PLC0415
 
-        run_id = new_try()
+        run_id = new_run_id(PREFIX)
         request = replace(self.request, threshold_us=threshold_us, stage=True)
         log.info("trying", threshold=duration(threshold_us), run=run_id)
         began_s = time.monotonic()

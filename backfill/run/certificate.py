@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace.application.late_rows import DroppedLate
 from headrace.contract import INGESTION_TS
+from headrace.problems import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -147,11 +148,10 @@ class Certificate:
 
     def to_text(self, place: str) -> str:
         """Write the certificate for a person."""
-        steps = "step" if self.steps == 1 else "steps"
         regions = f", regions {', '.join(self.regions)}" if self.regions else ""
         bound = "" if self.threshold_ms is None else f" of {self.threshold_ms / 1000:g} s allowed"
         lines = [
-            f"{self.rows:,} rows in {self.steps:,} {steps} → {place}",
+            f"{self.rows:,} rows in {counted(self.steps, 'step')} → {place}",
             f"  period {self.period}, order {self.order}{regions}",
             (
                 f"  largest disorder {self.max_disorder_ms / 1000:.3f} s{bound},"

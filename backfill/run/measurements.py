@@ -14,15 +14,11 @@ import msgspec
 import numpy as np
 import pyarrow.compute as pc
 
-from backfill.read.batch_columns import (
-    arrivals_of,
-    positions_of,
-    span_of,
-    times_of,
-)
+from backfill.read.batch_columns import arrivals_of, positions_of, span_of
 from backfill.read.table_reader import FilteredRows
 from headrace import state_files
 from headrace.application.ahead_of_time import hold_back
+from headrace.records.arrow import times_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 from backfill.plan.period import Period, parse_period
 from backfill.run.pace import parse_rate
 from backfill.run.request import ReplayRequest
-from headrace.application.select import of_the_past
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.application.transform import bound_ahead
 from headrace.config.common.units import UnitError, parse_duration
 from headrace.config.load import load_app
@@ -62,7 +62,8 @@ def parse_request(
     app = None if path is None else load_app(path, workspace)
     threshold = TABLES_THRESHOLD
     if app is not None:
-        tables, threshold = tuple(tables_of(app).values()), smallest_threshold(app)
+        tables = tuple(tables_of(app).values())
+        threshold = smallest_threshold(of_the_past(app.config).values())
     if (text := options.get("threshold")) is not None:
         threshold = parse_duration_option("--max-misalignment", text)
     emitted = parse_period(start, end)
@@ -151,12 +152,6 @@ def require_watermarks(app: LoadedApp | None) -> None:
             "remove the option; or name the column that closes the windows: watermarks: {SOURCE: "
             "{…}}",
         )
-
-
-def smallest_threshold(app: LoadedApp) -> timedelta:
-    """Return the threshold that suits every source: the smallest that one of them asks for."""
-    sources = of_the_past(app.config).values()
-    return min(source.max_misalignment_threshold for source in sources)
 
 
 def parse_duration_option(option: str, text: str) -> timedelta:

@@ -139,18 +139,8 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._rate = rate
+        self.rate = rate
         self._throttle = None if rate is None else Throttle(rate, clock, wait)
-
-    @property
-    def limited(self) -> bool:
-        """Whether it may wait at all."""
-        return self._rate is not None
-
-    @property
-    def looks_at_target(self) -> bool:
-        """Whether each piece is to have arrived before the next: how long that took is measured."""
-        return self._rate == "auto"
 
     def pieces(self, rows: int, size_bytes: int) -> Iterator[tuple[int, int]]:
         """Yield half-open spans of rows, each when it may go."""
@@ -165,12 +155,12 @@ class Pace:
                 self._throttle.done()
 
     def _most(self, rows: int, size_bytes: int) -> int:
-        if self._rate is None:
+        if self.rate is None:
             return max(1, rows)
-        if not isinstance(self._rate, Rate):
+        if not isinstance(self.rate, Rate):
             return LOOKED_AT_ROWS
-        of_rows = self._rate.per_s / PIECES_PER_S
-        if self._rate.unit == "bytes":
+        of_rows = self.rate.per_s / PIECES_PER_S
+        if self.rate.unit == "bytes":
             of_rows = of_rows * rows / max(1, size_bytes)
         return max(1, int(of_rows))
 

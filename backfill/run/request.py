@@ -75,9 +75,9 @@ class RunOptions:
     formats: Mapping[str, ValueFormat] = field(default_factory=dict)
 
 
-def new_run_id() -> str:
+def new_run_id(what: str = "replay") -> str:
     """Name a run by the time at which it begins."""
-    return datetime.now(UTC).strftime("replay-%Y%m%d-%H%M%S-%f")
+    return f"{what}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
 
 
 def state_of(workspace: Workspace, run_id: str) -> RunState:

@@ -126,9 +126,7 @@ class RunState:
 
     def record(self) -> RunRecord | None:
         """Return what the run is; None for one that a program began."""
-        if not self._record.exists():
-            return None
-        return msgspec.json.decode(self._record.read_bytes(), type=RunRecord)
+        return state_files.find(self._record, RunRecord)
 
     def require_record(self) -> RunRecord:
         """Return what the run is; refuse a name that no run has, and a run of a program."""
@@ -143,9 +141,7 @@ class RunState:
 
     def position(self) -> RunPosition:
         """Return where the run is; at its beginning where it has made no step."""
-        if not self._position.exists():
-            return RunPosition()
-        return msgspec.json.decode(self._position.read_bytes(), type=RunPosition)
+        return state_files.find(self._position, RunPosition) or RunPosition()
 
     def advance(self, position: RunPosition) -> None:
         """Keep how far the run is. The step's rows are safe before: a crash repeats a step."""
@@ -162,7 +158,4 @@ class RunState:
 
 def reads_beside(plan_file: Path) -> dict[str, tuple[str, ...]]:
     """Return which columns a run reads of each table that it does not read as a whole."""
-    path = plan_file.with_name(READS)
-    if not path.exists():
-        return {}
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])
+    return state_files.find(plan_file.with_name(READS), dict[str, tuple[str, ...]]) or {}

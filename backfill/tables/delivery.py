@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from backfill.read.batch_columns import span_of, times_of
+from backfill.read.batch_columns import span_of
 from backfill.read.step_records import read_step
 from backfill.run import tags
 from backfill.run.certificate import certificate_of
@@ -16,6 +16,7 @@ from backfill.run.planning import plan_to_run, sources_of
 from backfill.run.request import held_by, record_of, state_of
 from headrace.errors import UsageError
 from headrace.locks import hold
+from headrace.records.arrow import times_of
 
 if TYPE_CHECKING:
     from collections import Counter

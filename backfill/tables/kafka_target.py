@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backfill.read.batch_columns import (
-    headers_of,
-    keys_of,
-    positions_of,
-    regions_of,
-    times_of,
-)
+from backfill.read.batch_columns import headers_of, keys_of, positions_of, regions_of
 from backfill.tables.json_columns import TEXT
 from backfill.tables.kafka_values import encoder
 from headrace.contract import (
@@ -38,6 +32,7 @@ from headrace.contract import (
 from headrace.errors import Terminal, UsageError
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import BY_KEY, KafkaRecord, Sender
+from headrace.records.arrow import times_of
 from headrace.registry.address import RegistryAddress
 
 if TYPE_CHECKING:
@@ -97,7 +92,8 @@ class KafkaTopic:
                 part = batch.slice(start, end - start)
                 for record in self._records(part, values[start:end].to_pylist(), is_raw=is_raw):
                     self._sender.send(record)
-                if pace.looks_at_target:
+                if pace.rate == "auto":
+                    # How long a piece took to arrive is measured before the next one goes.
                     self._sender.close()
             counts[source] += batch.num_rows
         self._sender.close()

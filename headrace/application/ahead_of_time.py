@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.config.app.file import OnAhead  # noqa: TC001 - an option is read by its types
-from headrace.contract import METADATA
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -46,12 +45,6 @@ class Bounded(NamedTuple):
 
     batch: pa.RecordBatch
     rows: Sequence[int]
-
-
-def arrivals(batch: pa.RecordBatch) -> pa.Int64Array:
-    """Return when the records of a batch arrived, in microseconds."""
-    times = pc.struct_field(batch.column(METADATA), "kafka_ingestion_ts")
-    return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
 
 
 def hold_back(batch: pa.RecordBatch, ahead: Ahead, arrived: pa.Int64Array) -> Bounded:

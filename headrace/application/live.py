@@ -50,7 +50,7 @@ def live_options(opening: LiveStart, name: str, ahead: Ahead | None) -> dict[str
     workspace, app = opening.workspace, opening.app
     source = topics_of(app, name)
     kafka = KafkaCluster(workspace.cluster(source.cluster))
-    held = {topic: kafka.offsets(topic) for topic in source.topics}
+    ends = {topic: kafka.ends(topic).next_offsets for topic in source.topics}
     reader = f"{app.config.name}.{name}"
     schema = values_of(workspace, source, app.schemas.get(name), source.hygiene, reader).schema
     options = {
@@ -63,8 +63,5 @@ def live_options(opening: LiveStart, name: str, ahead: Ahead | None) -> dict[str
     if ahead is not None:
         options["ahead"] = ahead.to_json()
     if opening.once:
-        ends = {
-            topic: {number: span.stop for number, span in of.items()} for topic, of in held.items()
-        }
         options["until"] = json.dumps(to_json(ends))
     return options

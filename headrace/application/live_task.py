@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.compute as pc
 
-from headrace.application.ahead_of_time import arrivals, hold_back
+from headrace.application.ahead_of_time import hold_back
 from headrace.application.rejected_counts import store_counts
-from headrace.contract import METADATA, with_metadata
+from headrace.contract import INGESTION_TS, METADATA, with_metadata
 from headrace.kafka.bulk import Producers
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.quarantine import BadRecords, quarantine_settings
 from headrace.kafka.ranges import Readers
 from headrace.landing.record_columns import RecordColumns
+from headrace.records.arrow import times_of
 from headrace.schema.arrow import for_spark, to_arrow
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class _Task:
         ahead = self._plan.ahead
         if ahead is None:
             return batch
-        held = hold_back(batch, ahead, arrivals(batch))
+        held = hold_back(batch, ahead, times_of(batch, INGESTION_TS))
         self._counts["ahead"] += len(held.rows)
         if held.rows and ahead.action == "quarantine":
             offsets = pc.struct_field(batch.column(METADATA), "offset").take(held.rows).to_pylist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.config.app.file import DynamicSource, HybridSource, IcebergSource, KafkaTopics
@@ -9,7 +10,7 @@ from headrace.errors import UsageError
 from headrace.problems import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from headrace.config.app.file import App
 
@@ -66,6 +67,11 @@ def tables_behind(app: App) -> dict[str, IcebergSource]:
             if isinstance(source, IcebergSource):
                 found.setdefault(name, source)
     return found
+
+
+def smallest_threshold(sources: Iterable[IcebergSource]) -> timedelta:
+    """Return the threshold that suits all tables: the smallest that one of them asks for."""
+    return min((one.max_misalignment_threshold for one in sources), default=timedelta(0))
 
 
 def of_kafka(app: App, name: str) -> tuple[str, KafkaTopics]:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from functools import wraps
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import rich_click as click
 
 from headrace.errors import BadConfig, HeadraceError, Transient
+from headrace.problems import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,13 +66,25 @@ app_option = file_option("application's file (kind: app)")
 
 
 def workspace_option(function: F) -> F:
-    """Add `--workspace`."""
+    """Add `--workspace`, for a command that does without one, too."""
     return click.option(
         "--workspace",
         "workspace_dir",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
         help="The folder with headrace.yaml. [default: the nearest parent that has one]",
     )(function)
+
+
+def with_workspace(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--workspace`, and give the command the workspace that it names."""
+
+    @wraps(function)
+    def load(*, workspace_dir: Path | None, **options: object) -> object:
+        from headrace.config.load import load_workspace
+
+        return function(workspace=load_workspace(workspace_dir), **options)
+
+    return workspace_option(load)
 
 
 def log_option(function: F) -> F:
@@ -127,6 +141,16 @@ output_option = report_option("-o", "--output")
 format_option = report_option("--format")
 
 
+def command_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what most commands take: `-o`, `--log-format`, and `--workspace`, which they get loaded."""
+    return output_option(with_workspace(log_option(function)))
+
+
+def show(facts: object, text: str, *, as_json: bool) -> None:
+    """Print a result: its facts as JSON, or the text for a person."""
+    click.echo(json.dumps(facts, ensure_ascii=False) if as_json else text)
+
+
 def run(command: click.Command, name: str) -> None:
     """Run a command as a console script: every outcome has its exit code and its sentence."""
     report = Report()
@@ -142,8 +166,7 @@ def run(command: click.Command, name: str) -> None:
     except BadConfig as problem:
         # As compilers print it, so that an editor can jump to each line.
         click.echo(str(problem), err=True)
-        count = len(problem.problems)
-        mistakes = "1 mistake" if count == 1 else f"{count} mistakes"
+        mistakes = counted(len(problem.problems), "mistake")
         sentence = f"{mistakes} in config files; nothing was started"
         say(sentence)
         problems = [one.as_dict() for one in problem.problems]

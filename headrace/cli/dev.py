@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from headrace.cli.command import log_option, output_option, workspace_option
+from headrace.cli.command import log_option, output_option, show, workspace_option
 
 if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
@@ -61,7 +62,7 @@ def dev(
     root, workspace = _place(workspace_dir)
     with Drain() as drain:
         with dev_stack(root, workspace, ports, ephemeral=ephemeral) as stack:
-            click.echo(_as_json(stack) if as_json else _as_text(stack))
+            show(_facts(stack), _as_text(stack), as_json=as_json)
             while not drain.wait(CHECK_EVERY_S):
                 stack.broker.require_alive()
         return 0
@@ -78,21 +79,16 @@ def _place(directory: Path | None) -> tuple[Path, Workspace | None]:
     return workspace.root, workspace
 
 
-def _as_json(stack: DevStack) -> str:
-    import json
-    import os
-
-    return json.dumps(
-        {
-            "bootstrap_servers": stack.broker.bootstrap_servers,
-            "ports": list(stack.broker.ports),
-            "catalogs": {catalog.name: catalog.shown_properties() for catalog in stack.catalogs},
-            "state": str(stack.state),
-            "ephemeral": stack.ephemeral,
-            "pid": os.getpid(),
-            "broker_pid": stack.broker.pid,
-        }
-    )
+def _facts(stack: DevStack) -> dict[str, object]:
+    return {
+        "bootstrap_servers": stack.broker.bootstrap_servers,
+        "ports": list(stack.broker.ports),
+        "catalogs": {catalog.name: catalog.shown_properties() for catalog in stack.catalogs},
+        "state": str(stack.state),
+        "ephemeral": stack.ephemeral,
+        "pid": os.getpid(),
+        "broker_pid": stack.broker.pid,
+    }
 
 
 def _as_text(stack: DevStack) -> str:

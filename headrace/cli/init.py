@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import rich_click as click
 
-from headrace.cli.command import log_option, output_option
+from headrace.cli.command import log_option, output_option, show
 
 
 @click.command()
@@ -26,11 +25,8 @@ def init(directory: Path, *, as_json: bool) -> None:
     from headrace.demo.workspace_template import create_workspace
 
     files = create_workspace(directory)
-    if as_json:
-        shown = {"directory": str(directory), "files": [str(path) for path in files]}
-        click.echo(json.dumps(shown, ensure_ascii=False))
-        return
+    facts = {"directory": str(directory), "files": [str(path) for path in files]}
     width = max(len(str(path)) for path in files)
-    for path in files:
-        click.echo(f"  {path!s:<{width}}  {path.stat().st_size:>6,} bytes")
-    click.echo(f"\nA workspace in {directory}. Its README.md has the next commands.")
+    lines = [f"  {path!s:<{width}}  {path.stat().st_size:>6,} bytes" for path in files]
+    lines += ["", f"A workspace in {directory}. Its README.md has the next commands."]
+    show(facts, "\n".join(lines), as_json=as_json)

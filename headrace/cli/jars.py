@@ -6,7 +6,7 @@ import json
 
 import rich_click as click
 
-from headrace.cli.command import log_option, output_option
+from headrace.cli.command import log_option, output_option, show
 
 
 @click.group()
@@ -44,9 +44,5 @@ def list_jars(*, as_json: bool) -> None:
     from headrace.jars.lock import JAR_SETS, locked
 
     found = [jar for jar_set in JAR_SETS for jar in locked(jar_set)]
-    if as_json:
-        facts = [{"set": one.jar_set, "jar": one.coordinate, "sha256": one.sha256} for one in found]
-        click.echo(json.dumps(facts))
-        return
-    for jar in found:
-        click.echo(f"{jar.jar_set}\t{jar.coordinate}\t{jar.sha256}")
+    facts = [{"set": one.jar_set, "jar": one.coordinate, "sha256": one.sha256} for one in found]
+    show(facts, "\n".join("\t".join(one.values()) for one in facts), as_json=as_json)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from headrace.cli.command import log_option, output_option, workspace_option
+from headrace.cli.command import command_options, show
+
+if TYPE_CHECKING:
+    from headrace.config.workspace.workspace import Workspace
 
 
 @click.command()
@@ -19,9 +22,7 @@ from headrace.cli.command import log_option, output_option, workspace_option
     is_flag=True,
     help="Each line is an object with key, value, headers and timestamp.",
 )
-@output_option
-@workspace_option
-@log_option
+@command_options
 def produce(
     files: tuple[Path, ...],
     cluster: str,
@@ -29,7 +30,7 @@ def produce(
     *,
     envelope: bool,
     as_json: bool,
-    workspace_dir: Path | None,
+    workspace: Workspace,
 ) -> None:
     """Send records from JSON Lines files, or from stdin (-), to a topic.
 
@@ -40,12 +41,8 @@ def produce(
     timestamp is in milliseconds since the epoch, or ISO-8601. The cluster has acknowledged every
     record before the command ends. If a line cannot be sent, the command stops with its number.
     """
-    from headrace.config.load import load_workspace
     from headrace.produce import send_files
 
-    workspace = load_workspace(workspace_dir)
     sent = send_files(files or (Path("-"),), workspace.cluster(cluster), topic, envelope=envelope)
-    if as_json:
-        click.echo(json.dumps({"cluster": cluster, "topic": topic, "sent": sent}))
-    else:
-        click.echo(f"{sent:,} records sent to {topic}")
+    facts = {"cluster": cluster, "topic": topic, "sent": sent}
+    show(facts, f"{sent:,} records sent to {topic}", as_json=as_json)

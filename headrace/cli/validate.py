@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from headrace.cli.command import FAILED, output_option, workspace_option
+from headrace.problems import counted, shown_path
 
 if TYPE_CHECKING:
     from headrace.config.validate import ValidationReport
@@ -47,8 +48,6 @@ def validate(files: tuple[Path, ...], workspace_dir: Path | None, *, as_json: bo
 
 
 def _as_dict(report: ValidationReport) -> dict[str, object]:
-    from headrace.problems import shown_path
-
     return {
         "ok": not report.problems,
         "files": [shown_path(path) for path in report.files],
@@ -63,12 +62,10 @@ def _print(report: ValidationReport) -> None:
         click.echo(_colored(problem) if colored else str(problem), color=colored)
     if report.problems:
         files = len({problem.path for problem in report.problems})
-        click.echo(f"{_count(len(report.problems), 'problem')} in {_count(files, 'file')}")
+        click.echo(f"{counted(len(report.problems), 'problem')} in {counted(files, 'file')}")
         return
-    kinds = ", ".join(
-        _count(number, kind.replace("_", " ")) for kind, number in report.kinds.items()
-    )
-    checked = _count(len(report.files), "file")
+    kinds = ", ".join(counted(many, kind.replace("_", " ")) for kind, many in report.kinds.items())
+    checked = counted(len(report.files), "file")
     click.echo(f"ok: {checked} checked" + (f" — {kinds}" if kinds else ""))
 
 
@@ -77,7 +74,3 @@ def _colored(problem: Problem) -> str:
     message = click.style(problem.message, fg="red")
     advice = click.style(f" — {problem.suggestion}", fg="green") if problem.suggestion else ""
     return f"{place} {message}{advice}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -15,8 +15,7 @@ from headrace.config.common.units import duration_text
 from headrace.config.stream.effective import resource_settings
 from headrace.config.workspace.workspace import FILE_NAME
 from headrace.config.yaml.document import Document
-from headrace.config.yaml.reader import read_document
-from headrace.config.yaml.scalar_types import plain_value
+from headrace.config.yaml.reader import plain_value, read_document
 from headrace.problems import shown_path
 from headrace.secret import MASK, Secret, is_secret_name
 

@@ -80,7 +80,7 @@ def run_demo(base: Path, drain: Drain, *, ephemeral: bool, once: bool) -> int:
         tell("starting Kafka")
         # The catalog is the workspace's; only where Kafka listens is not known before.
         running = stack.enter_context(dev_stack(root, load_workspace(root), ports=(0,)))
-        _set_address(root, running.broker.bootstrap_servers)
+        _replace(root / "headrace.yaml", "127.0.0.1:9092", running.broker.bootstrap_servers)
         counted = _walk_through(root, drain)
         if counted is None:
             tell("stopped")
@@ -101,7 +101,9 @@ def _walk_through(root: Path, drain: Drain) -> Counted | None:
     tell(f"generating {EVENTS:,} events")
     with events.open("w", encoding="utf-8") as file:
         file.writelines(lines(EVENTS, SEED))
-    _make_batches_small(root)
+    # So that the lake writer commits several times, and the replay has steps.
+    table = root / "tables" / "playback_starts.yaml"
+    _replace(table, "max_rows: 5000000", f"max_rows: {BATCH_ROWS}")
     produce = "headrace produce --envelope --cluster fronting --topic playback_raw"
     replay = "backfill replay --table lake.playback.starts --to jsonl:replayed"
     replay += f" --max-misalignment {THRESHOLD} -o json"
@@ -178,18 +180,9 @@ def _run(command: Sequence[str], root: Path) -> str:
     return finished.stdout
 
 
-def _set_address(root: Path, bootstrap_servers: str) -> None:
-    file = root / "headrace.yaml"
+def _replace(file: Path, old: str, new: str) -> None:
     text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace("127.0.0.1:9092", bootstrap_servers), encoding="utf-8")
-
-
-def _make_batches_small(root: Path) -> None:
-    """Make the lake writer commit several times, so that the replay has steps."""
-    file = root / "tables" / "playback_starts.yaml"
-    text = file.read_text(encoding="utf-8")
-    small = text.replace("max_rows: 5000000", f"max_rows: {BATCH_ROWS}")
-    file.write_text(small, encoding="utf-8")
+    file.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def _clear_old(runs: Path) -> None:

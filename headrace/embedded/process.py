@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import psutil
+
+from headrace import state_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,9 +35,7 @@ class Mark:
     def write(self, path: Path, **facts: object) -> None:
         """Leave the mark on disk, with whatever the next start should know."""
         whole = json.dumps({"pid": self.pid, "started_s": self.started_s, **facts})
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(whole, encoding="utf-8")
-        temporary.replace(path)
+        state_files.write(path, whole.encode(), lasting=False)
 
     @property
     def alive(self) -> bool:
@@ -104,7 +103,7 @@ def stop_child(child: subprocess.Popen[bytes], grace_s: float) -> None:
     """Ask a child to end, wait, end it where it does not."""
     if child.poll() is not None:
         return
-    child.send_signal(signal.SIGTERM)
+    child.terminate()
     try:
         child.wait(grace_s)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A projection's items: which column each becomes, and by which expression."""
+"""Filters, and a projection's items: which column each becomes, and by which expression."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.expressions.check import analyse
 from headrace.expressions.columns import Columns, UnknownColumn
+from headrace.expressions.guard import bad_calls, no_dates, numbers_beyond_their_type, unreadable
 from headrace.expressions.tokens import BARE_CALLS, ExpressionProblem, Token, tokens_of
 from headrace.problems import did_you_mean
 
@@ -30,6 +30,46 @@ class Projected:
 
     name: str
     expression: str
+
+
+def check_filter(text: str, schema: Record | None) -> list[ExpressionProblem]:
+    """Return what is wrong with a filter. A schema of None allows any column."""
+    columns = Columns(schema)
+    parsed, problems = _analyse(text, columns)
+    if parsed is None:
+        return problems
+    from headrace.expressions.tree_rules import not_boolean, problems_of  # noqa: PLC0415 - as in _analyse
+
+    problems = problems_of(parsed, columns, problems)
+    wrong = None if problems else not_boolean(parsed, columns)
+    return problems if wrong is None else [wrong]
+
+
+def _analyse(text: str, columns: Columns) -> tuple[exp.Expr | None, list[ExpressionProblem]]:
+    """Return the tree and the problems of the text; no tree where it cannot be trusted."""
+    tokens = tokens_of(text)
+    problems = unreadable(text, tokens)
+    if problems:
+        return None, problems
+    from headrace.expressions.parsing import lambdas, parse, same_quotes  # noqa: PLC0415 - sqlglot takes a fifth of a second to import, and plain columns need none
+
+    unclear = same_quotes(text, tokens)
+    if unclear is not None:
+        return None, [unclear]
+    problems = [
+        *bad_calls(tokens, columns),
+        *numbers_beyond_their_type(tokens),
+        *no_dates(tokens),
+    ]
+    parsed = parse(text)
+    if isinstance(parsed, ExpressionProblem):
+        # A refused call often reads oddly to the parser too: one mistake, reported once.
+        return None, problems or [parsed]
+    arrows = [token for token in tokens if token.text == "->"]
+    if len(arrows) != lambdas(parsed):
+        message = "-> is allowed only within a function, as in transform(items, x -> x + 1)"
+        problems.append(ExpressionProblem(message, None, arrows[0].start if arrows else 0))
+    return parsed, problems
 
 
 def check_projection(
@@ -66,12 +106,12 @@ def _item(text: str, columns: Columns) -> _Item:
     tokens = tokens_of(text)
     if tokens and tokens[0].text == "*":
         return _star(text, tokens, columns)
-    parsed, problems = analyse(text, columns)
+    parsed, problems = _analyse(text, columns)
     if parsed is None:
         return [], problems
-    from sqlglot import exp  # noqa: PLC0415 - as in analyse
+    from sqlglot import exp  # noqa: PLC0415 - as in _analyse
 
-    from headrace.expressions.tree_rules import own_name, problems_of  # noqa: PLC0415 - as in analyse
+    from headrace.expressions.tree_rules import own_name, problems_of  # noqa: PLC0415 - as in _analyse
 
     is_aliased = isinstance(parsed, exp.Alias)
     inner = parsed.this if is_aliased else parsed

@@ -9,7 +9,7 @@ from sqlglot import exp
 from headrace.expressions.allowed_functions import CLOCK, CLOCK_ADVICE, CLOCK_WORDS
 from headrace.expressions.columns import ITEM, Columns, KnownColumn, UnknownColumn
 from headrace.expressions.tokens import ExpressionProblem
-from headrace.schema.model import Primitive, Type
+from headrace.schema.model import TIMESTAMPS, Primitive, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,13 +56,7 @@ _AS_TEXT = (
     exp.Bracket,
     exp.Alias,
 )
-_TIMES = {
-    Primitive.DATE,
-    Primitive.TIMESTAMP_MILLIS,
-    Primitive.TIMESTAMP_MICROS,
-    Primitive.LOCAL_TIMESTAMP_MILLIS,
-    Primitive.LOCAL_TIMESTAMP_MICROS,
-}
+_TIMES = {Primitive.DATE, *TIMESTAMPS}
 
 
 def offset_of(node: exp.Expr) -> int:

@@ -40,11 +40,6 @@ class Replacement:
     end_us_exclusive: int
     name: str
 
-    @property
-    def branch(self) -> str:
-        """The branch that the change is made on."""
-        return branch_of(self.name)
-
 
 def branch_of(name: str) -> str:
     """Return the branch on which a replacement of that name is made."""
@@ -59,7 +54,8 @@ def replace_period(rows: DataFrame, wanted: Replacement) -> None:
     if forked_at is None:
         rows.writeTo(table).append()
         return
-    branch = quoted(wanted.branch)
+    name = branch_of(wanted.name)
+    branch = quoted(name)
     drop = f"ALTER TABLE {table} DROP BRANCH IF EXISTS {branch}"
     # A killed one may have left it.
     spark.sql(drop)
@@ -70,7 +66,7 @@ def replace_period(rows: DataFrame, wanted: Replacement) -> None:
     )
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH {branch} AS OF VERSION {fork_id}")
     try:
-        on_branch = f"{table}.{quoted(f'branch_{wanted.branch}')}"
+        on_branch = f"{table}.{quoted(f'branch_{name}')}"
         spark.sql(f"DELETE FROM {on_branch} WHERE {within}")  # noqa: S608 - names of the config, quoted
         rows.writeTo(on_branch).append()
         _publish(spark, wanted, fork_id)
@@ -99,7 +95,7 @@ def _publish(spark: SparkSession, wanted: Replacement, fork_id: int) -> None:
     table = loaded(spark, spark_name(wanted.table))
     added: dict[str, JavaObject] = {}
     removed: dict[str, JavaObject] = {}
-    snapshot = table.snapshot(wanted.branch)
+    snapshot = table.snapshot(branch_of(wanted.name))
     while snapshot.snapshotId() != fork_id:
         if snapshot.addedDeleteFiles(table.io()).iterator().hasNext():
             raise Terminal(

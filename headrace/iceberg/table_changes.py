@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
-from pyiceberg.table.update import (
-    AddSchemaUpdate,
-    AssertCurrentSchemaId,
-    SetCurrentSchemaUpdate,
-)
+from pyiceberg.table.update import AddSchemaUpdate, AssertCurrentSchemaId, SetCurrentSchemaUpdate
 
 from headrace.errors import Transient
 from headrace.iceberg.append import HeadMoved, NoAnswer, commit_if

@@ -16,7 +16,7 @@ from headrace.iceberg.specs import first_spec
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyiceberg.table import Table
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.iceberg.evolution import Follows
     from headrace.schema.model import Record
 
+_ALWAYS: Final = {"format-version": "2", "write.parquet.compression-codec": "zstd"}
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -42,19 +43,7 @@ def ensure_table(
     partitions that its file names; one that does not fit is refused. `said` are properties by which
     the table is to tell something of itself.
     """
-    catalog = open_catalog(workspace.catalog(target.catalog))
-    name = (*target.database.split("."), target.table)
-    if not catalog.table_exists(name):
-        schema, own_properties = to_iceberg(with_metadata(record))
-        catalog.create_namespace_if_not_exists(name[:-1])
-        # Somebody else may be first with it.
-        catalog.create_table_if_not_exists(
-            name,
-            schema,
-            partition_spec=first_spec(target.partition_by or (), schema),
-            properties={**properties(target), **own_properties, **said},
-        )
-    load = partial(catalog.load_table, name)
+    load = _made(workspace, target, with_metadata(record), {**properties(target), **said})
     table = follow(load, target.identifier, record, follows)
     if target.partition_by is not None:
         table = follow_partitions(load, target.identifier, target.partition_by)
@@ -66,11 +55,28 @@ def ensure_table(
     return table
 
 
+def _made(
+    workspace: Workspace, target: Target | IcebergSink, record: Record, more: Mapping[str, str]
+) -> Callable[[], Table]:
+    """Make a table where it is missing; return what loads it."""
+    catalog = open_catalog(workspace.catalog(target.catalog))
+    name = (*target.database.split("."), target.table)
+    if not catalog.table_exists(name):
+        schema, own_properties = to_iceberg(record)
+        catalog.create_namespace_if_not_exists(name[:-1])
+        # Somebody else may be first with it.
+        catalog.create_table_if_not_exists(
+            name,
+            schema,
+            partition_spec=first_spec(target.partition_by or (), schema),
+            properties={**_ALWAYS, **more, **own_properties},
+        )
+    return partial(catalog.load_table, name)
+
+
 def properties(target: Target) -> dict[str, Any]:
     """Return the properties of a table that is made: replays depend on some of them."""
     return {
-        "format-version": "2",
-        "write.parquet.compression-codec": "zstd",
         "write.target-file-size-bytes": str(target.target_file_size),
         # Rows stay with the task that read them: no shuffle in a batch.
         "write.distribution-mode": "none",
@@ -84,22 +90,8 @@ def properties(target: Target) -> dict[str, Any]:
 
 def ensure_result_table(workspace: Workspace, sink: IcebergSink, record: Record) -> None:
     """Make the table of an application's result where it is missing."""
-    catalog = open_catalog(workspace.catalog(sink.catalog))
-    name = (*sink.database.split("."), sink.table)
-    if catalog.table_exists(name):
-        return
-    catalog.create_namespace_if_not_exists(name[:-1])
-    schema, own_properties = to_iceberg(record)
-    created = {
-        "format-version": "2",
-        "write.parquet.compression-codec": "zstd",
-        # A merge or a published backfill must not fail on rows that it does not touch.
-        "write.merge.isolation-level": "snapshot",
-        **own_properties,
-    }
-    catalog.create_table_if_not_exists(
-        name, schema, partition_spec=first_spec(sink.partition_by, schema), properties=created
-    )
+    # A merge or a published backfill must not fail on rows that it does not touch.
+    _made(workspace, sink, record, {"write.merge.isolation-level": "snapshot"})
 
 
 def drop_table(workspace: Workspace, name: str) -> None:

@@ -11,8 +11,6 @@ JAR_SETS: tuple[JarSet, ...] = get_args(JarSet)
 # The others come when a catalog needs them.
 ALWAYS: tuple[JarSet, ...] = ("spark", "broker")
 
-HEADER = "# set  group:artifact:version  sha256 — written by `make lock`\n"
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Jar:
@@ -53,9 +51,3 @@ def parse(text: str) -> list[Jar]:
         group, artifact, version, *extension = coordinate.split(":")
         jars.append(Jar(name, group, artifact, version, sha256, *extension))
     return jars
-
-
-def render(jars: list[Jar]) -> str:
-    """Write the list's text."""
-    lines = [f"{jar.jar_set}  {jar.coordinate}  {jar.sha256}\n" for jar in sorted(jars)]
-    return HEADER + "".join(lines)

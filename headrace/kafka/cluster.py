@@ -15,22 +15,11 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs forget OffsetSpec
-    AdminClient,
-    ConfigResource,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]  # its stubs forget OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from headrace.errors import ClusterUnreachable, HeadraceError, Terminal, TopicMissing
-from headrace.kafka.leaders import (
-    MOVE_LIMIT_S,
-    NO_EPOCH,
-    Reached,
-    TopicEnds,
-    ask,
-    replaced,
-)
+from headrace.kafka.leaders import MOVE_LIMIT_S, NO_EPOCH, Reached, TopicEnds, ask, replaced
 from headrace.kafka.ranges import RangeReader
 from headrace.kafka.refusal import reason_of, refusal, settings_refused
 from headrace.kafka.settings import quiet
@@ -85,7 +74,9 @@ class KafkaCluster:
 
     def topics(self) -> dict[str, int]:
         """Return all topics with their number of partitions."""
-        self._forget()
+        # What was met before this question is no answer to it.
+        self._admin.poll(0)
+        self._met.clear()
         deadline = time.monotonic() + METADATA_LIMIT_S
         while True:
             try:
@@ -164,21 +155,19 @@ class KafkaCluster:
         try:
             self._answer(future)
         except KafkaException as problem:
-            # Somebody else created it in between: what was asked for is there.
             refused = problem.args[0]
-            if refused.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                hidden = refusal(refused, self.properties, self.name, topic)
-                if hidden is not None:
-                    raise hidden from None
-                is_no_name = NAME.fullmatch(topic) is None
-                raise Terminal(
-                    f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
-                    NAMES
-                    if is_no_name
-                    else "create it by hand, or allow headrace's user to create topics",
-                ) from None
-            self._wait_until_known(topic)
-            return False
+            if refused.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                # Somebody else created it in between: what was asked for is there.
+                self._wait_until_known(topic)
+                return False
+            hidden = refusal(refused, self.properties, self.name, topic)
+            if hidden is not None:
+                raise hidden from None
+            by_hand = "create it by hand, or allow headrace's user to create topics"
+            raise Terminal(
+                f"topic {topic} could not be created on cluster {self.name}: {refused.str()}",
+                by_hand if NAME.fullmatch(topic) else NAMES,
+            ) from None
         self._wait_until_known(topic)
         return True
 
@@ -285,11 +274,6 @@ class KafkaCluster:
     def _silent(self, limit_s: float) -> ClusterUnreachable:
         reason = f"no answer within {limit_s:.0f} s"
         return ClusterUnreachable(self.name, self._cluster.bootstrap_servers, reason)
-
-    def _forget(self) -> None:
-        """Forget what was met before the question that is asked now."""
-        self._admin.poll(0)
-        self._met.clear()
 
     def _refusal(self, *more: KafkaError) -> Terminal | None:
         """Return why the cluster does not let this client in, if that is what it met."""

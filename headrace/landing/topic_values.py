@@ -45,13 +45,22 @@ def values_of(
     name: str,
 ) -> Values:
     """Return how a source's records are read; a registry is asked for the schema that is there."""
-    writers, folder = source.writers_registry, workspace.state_dir / "registry"
-    registry = None if writers is None else writers.address(folder, source.registry_subject)
-    found = RAW_SCHEMA if source.format == "raw" else schema
-    if found is None:
-        subject = source.registry_subject
-        if registry is None or subject is None:
-            raise Terminal(f"{name} has no schema")
-        found = parse_avro(shared(registry).latest(subject), f"subject {subject}")
+    found, registry = read_schema(workspace, source, schema, name)
     rules, tombstones = hygiene.as_rules(), hygiene.tombstones
     return Values(uuid.uuid4().hex, source.format, found, rules, registry, tombstones)
+
+
+def read_schema(
+    workspace: Workspace, source: KafkaSource | KafkaTopics, schema: Record | None, name: str
+) -> tuple[Record, RegistryAddress | None]:
+    """Return the schema that records are read as, and the registry that knows their writers'."""
+    writers, subject = source.writers_registry, source.registry_subject
+    folder = workspace.state_dir / "registry"
+    registry = None if writers is None else writers.address(folder, subject)
+    if source.format == "raw":
+        return RAW_SCHEMA, registry
+    if schema is not None:
+        return schema, registry
+    if registry is None or subject is None:
+        raise Terminal(f"{name} has no schema")
+    return parse_avro(shared(registry).latest(subject), f"subject {subject}"), registry

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import structlog
-
 from headrace.errors import Terminal
 
 if TYPE_CHECKING:
@@ -18,10 +16,6 @@ if TYPE_CHECKING:
 
 VERSION = "v1"
 US_PER_MS = 1000
-# How Hadoop's local files keep their checksums: a header, then four bytes for each piece.
-CHECKSUMS = b"crc\0" + (512).to_bytes(4, "big")
-PIECE_BYTES = 512
-log = structlog.get_logger(__name__)
 
 
 class CheckpointDamaged(Terminal):
@@ -38,8 +32,12 @@ class CheckpointDamaged(Terminal):
 
 def committed_batches(checkpoint: Path) -> list[int]:
     """Return the batches that Spark's log of commits has, the oldest first."""
-    names = (file.name for file in (checkpoint / "commits").glob("*"))
-    return sorted(int(name) for name in names if name.isdecimal())
+    return sorted(batches_in(checkpoint / "commits"))
+
+
+def batches_in(log: Path) -> set[int]:
+    """Return the batches that one of Spark's logs has."""
+    return {int(file.name) for file in log.glob("*") if file.name.isdecimal()}
 
 
 def watermark_us(checkpoint: Path) -> int | None:
@@ -59,13 +57,8 @@ def query_id(checkpoint: Path) -> str:
     """Return the name that Spark gave the query when its checkpoint was made."""
     file = checkpoint / "metadata"
     try:
-        return str(json.loads(_content(checkpoint, file))["id"])
-    except (ValueError, TypeError, KeyError):
-        raise CheckpointDamaged(checkpoint, file, "it names no query") from None
-
-
-def _content(checkpoint: Path, file: Path) -> bytes:
-    try:
-        return file.read_bytes()
+        return str(json.loads(file.read_bytes())["id"])
     except OSError as problem:
         raise CheckpointDamaged(checkpoint, file, problem.strerror or "it cannot be read") from None
+    except (ValueError, TypeError, KeyError):
+        raise CheckpointDamaged(checkpoint, file, "it names no query") from None

@@ -50,11 +50,17 @@ def column_maker(record: Record, columns: pa.Schema) -> Callable[[Sequence[Row]]
     return function("columns", ["rows"], ["return [", *made, "]"], names)
 
 
-def column_at(rows: pa.Table, path: str) -> pa.ChunkedArray:
-    """Return a column of a table, or one inside its structs, by its dotted name."""
+def column_at(rows: pa.Table | pa.RecordBatch, path: str) -> pa.ChunkedArray | pa.Array:
+    """Return a column of rows, or one inside its structs, by its dotted name."""
     first, *inside = path.split(".")
     column = rows.column(first)
     return pc.struct_field(column, inside) if inside else column
+
+
+def times_of(rows: pa.Table | pa.RecordBatch, path: str) -> pa.Int64Array:
+    """Return the times of a column in microseconds; dots lead into a struct."""
+    times = column_at(rows, path)
+    return times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
 
 
 def to_rows(struct: pa.StructArray, record: Record) -> list[Row | None]:

@@ -12,15 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace.records.rows import BadRecord
-from headrace.times import (
-    DAY_US,
-    EPOCH,
-    EPOCH_ORDINAL,
-    FIRST_US,
-    LAST_US,
-    MICROSECOND,
-    SECOND_US,
-)
+from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_US, LAST_US, MICROSECOND, SECOND_US
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -58,7 +58,7 @@ def stored_avro(text_or_obj: object, where: str) -> Record:
 def to_avro(record: Record) -> dict[str, object]:
     """Return the schema as Avro's JSON, whose parse is equal to `record`."""
     refuse_if(record.name, problems_of(record))
-    return _Renderer().record(record)
+    return cast("dict[str, object]", _Renderer().rendered(record, ""))
 
 
 def _parse(text_or_obj: object, where: str) -> tuple[Record, list[str]]:
@@ -79,11 +79,8 @@ class _Renderer:
     def __init__(self) -> None:
         self._written: set[str] = set()
 
-    def record(self, record: Record, namespace: str = "") -> dict[str, object]:
-        """Return a record as its definition."""
-        return cast("dict[str, object]", self._type(record, namespace))
-
-    def _type(self, node: Type, namespace: str) -> object:
+    def rendered(self, node: Type, namespace: str) -> object:
+        """Return a type as it stands within a namespace."""
         if isinstance(node, Primitive):
             underlying = LOGICAL.get(node)
             if underlying is None:
@@ -97,7 +94,7 @@ class _Renderer:
         return self._named(node, namespace)
 
     def _slot(self, node: Type, nullable: bool, null_last: bool, namespace: str) -> object:
-        inner = self._type(node, namespace)
+        inner = self.rendered(node, namespace)
         if not nullable:
             return inner
         return [inner, "null"] if null_last else ["null", inner]

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.schema.model import Decimal, Enumeration, Fixed, Many, Primitive, Record
+from headrace.schema.model import (
+    INSTANTS,
+    TIMESTAMPS,
+    WALL_CLOCKS,
+    Decimal,
+    Enumeration,
+    Fixed,
+    Many,
+    Primitive,
+    Record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -13,16 +23,14 @@ if TYPE_CHECKING:
 
 _INTEGERS: Final = {Primitive.INT, Primitive.LONG}
 _FLOATS: Final = {Primitive.FLOAT, Primitive.DOUBLE}
-_INSTANTS: Final = {Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS}
-_WALL_CLOCKS: Final = {Primitive.LOCAL_TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MICROS}
 _TIMES_OF_DAY: Final = {Primitive.TIME_MILLIS, Primitive.TIME_MICROS}
 _WIDER: Final = {
     Primitive.INT: _INTEGERS | _FLOATS,
     Primitive.LONG: {Primitive.LONG} | _FLOATS,
     Primitive.FLOAT: _FLOATS,
     # Finer than the target's unit is cut off, and nothing else is lost.
-    **dict.fromkeys(_INSTANTS, _INSTANTS),
-    **dict.fromkeys(_WALL_CLOCKS, _WALL_CLOCKS),
+    **dict.fromkeys(INSTANTS, INSTANTS),
+    **dict.fromkeys(WALL_CLOCKS, WALL_CLOCKS),
 }
 
 
@@ -109,4 +117,4 @@ def _is_bytes(kind: Type) -> bool:
 
 
 def _is_time(kind: Type) -> bool:
-    return kind in _INSTANTS | _WALL_CLOCKS | _TIMES_OF_DAY | {Primitive.DATE}
+    return kind in TIMESTAMPS | _TIMES_OF_DAY | {Primitive.DATE}

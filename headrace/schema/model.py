@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 
 class Primitive(enum.Enum):
@@ -28,6 +28,11 @@ class Primitive(enum.Enum):
     LOCAL_TIMESTAMP_MILLIS = "local-timestamp-millis"
     LOCAL_TIMESTAMP_MICROS = "local-timestamp-micros"
     UUID = "uuid"
+
+
+INSTANTS: Final = frozenset({Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS})
+WALL_CLOCKS: Final = frozenset({Primitive.LOCAL_TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MICROS})
+TIMESTAMPS: Final = INSTANTS | WALL_CLOCKS
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from headrace.config.load import file_of, load_target
 from headrace.config.stream.sinks import SearchSink, StreamSink, TableSink, TopicSink
-from headrace.contract import RAW_SCHEMA
 from headrace.errors import Terminal
 from headrace.expressions.compiled.compiler import NotCompiled, compile_expression
 from headrace.expressions.projection import check_projection
@@ -18,8 +17,9 @@ from headrace.expressions.session_settings import other_meaning
 from headrace.kafka.bulk import producer_settings
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.quarantine import quarantine_settings
+from headrace.landing.topic_values import read_schema
 from headrace.registry.client import shared
-from headrace.schema.avro import parse_avro, to_avro
+from headrace.schema.avro import to_avro
 from headrace.schema.model import Field, Record
 from router.plan.model import (
     Outlet,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from headrace.config.stream.effective import Effective
     from headrace.config.stream.file import Output
     from headrace.config.workspace.workspace import Workspace
-    from headrace.registry.address import RegistryAddress
     from router.plan.model import Target
 
 
@@ -103,31 +102,19 @@ class Planner:
         return self._clusters[cluster]
 
     def _source(self) -> Source:
-        config = self._stream.config.source
+        config, name = self._stream.config.source, self._stream.config.name
         cluster = self._workspace.cluster(config.cluster)
-        writers, subject = config.writers_registry, config.registry_subject
-        registry = None if writers is None else writers.address(self._cache_dir, subject)
+        known = self._stream.stream.schema
+        schema, registry = read_schema(self._workspace, config, known, f"stream {name}")
         return Source(
             cluster=cluster.name,
             topic=config.topic,
             properties=cluster.client_properties(),
             region=self._stream.region,
             format=config.format,
-            schema=self._schema(registry),
+            schema=schema,
             registry=registry,
         )
-
-    def _schema(self, registry: RegistryAddress | None) -> Record:
-        """Return the schema that records are read as; a registry is asked for its own."""
-        source = self._stream.config.source
-        if source.format == "raw":
-            return RAW_SCHEMA
-        if self._stream.stream.schema is not None:
-            return self._stream.stream.schema
-        subject = source.registry_subject
-        if registry is None or subject is None:
-            raise Terminal(f"stream {self._stream.config.name} has no schema")
-        return parse_avro(shared(registry).latest(subject), f"subject {subject}")
 
     @property
     def _cache_dir(self) -> Path:

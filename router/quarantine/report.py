@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
+from headrace.problems import counted
 from headrace.records.decoding import NO_TIME_MS
 from headrace.times import format_time_us
 from router.explain.report import printable
@@ -42,14 +43,14 @@ def list_json(listing: Listing) -> str:
 def list_text(listing: Listing) -> str:
     """Return a listing for a person: how many and why, then the newest, one by one."""
     head = f"stream {listing.stream}, quarantine {listing.topic} of cluster {listing.cluster}"
-    lines = [f"{head}: {_records(listing.records)}, {listing.bytes:,} bytes"]
+    lines = [f"{head}: {counted(listing.records, 'record')}, {listing.bytes:,} bytes"]
     shown = listing.reasons.most_common(MOST_REASONS_SHOWN)
     lines += [f"  {count:>9,}  {reason} ({stage})" for (stage, reason), count in shown]
     rest = len(listing.reasons) - len(shown)
     if rest:
         lines.append(f"  and {rest:,} other reasons; -o json has all of them")
     if listing.others:
-        lines.append(f"  {_records(listing.others)} of other streams or writers skipped")
+        lines.append(f"  {counted(listing.others, 'record')} of other streams or writers skipped")
     if listing.newest:
         lines.append(f"the newest {len(listing.newest):,}:")
         lines += [line for kept in listing.newest for line in _kept_lines(kept)]
@@ -73,10 +74,12 @@ def replay_text(report: ReplayReport) -> str:
         lines += [f"  {'':<{width}}  {count:>9,}  {reason}" for reason, count in shown]
     lines += [f"  {name:<{width}}  skipped: it is a table" for name in report.tables]
     if report.others:
-        lines.append(f"  {_records(report.others)} of other streams or writers skipped")
+        lines.append(f"  {counted(report.others, 'record')} of other streams or writers skipped")
     if report.other_topic:
         advice = "--region replays those of another deployment"
-        lines.append(f"  {_records(report.other_topic)} of another topic skipped ({advice})")
+        lines.append(
+            f"  {counted(report.other_topic, 'record')} of another topic skipped ({advice})"
+        )
     if report.dry_run:
         lines.append("dry run: nothing was sent or recorded")
     if report.drained:
@@ -132,7 +135,3 @@ def _tally_text(tally: ReplayTally, *, dry_run: bool) -> str:
     first, *rest = words.items()
     shown = [first, *(one for one in rest if one[1])]
     return ", ".join(f"{word} {count:,}" for word, count in shown)
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records"

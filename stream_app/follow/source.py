@@ -13,14 +13,13 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from backfill.apps.spark_source import even_chains
 from backfill.apps.spark_task import spark_schema
 from backfill.plan.steps import Limits
-from backfill.read.source import LakeSource
 from headrace.config.load import load_workspace
 from headrace.errors import HeadraceError, Terminal, Transient
 from stream_app.follow import tags
 from stream_app.follow.decisions import Decisions
 from stream_app.follow.follower import Follower, unit_parts
 from stream_app.follow.position import FollowPosition
-from stream_app.follow.table import ALWAYS, FollowedTable
+from stream_app.follow.table import FollowedTable, seen_table
 from stream_app.follow.task import FollowOptions, FollowPartition, rows, units_of
 
 if TYPE_CHECKING:
@@ -46,15 +45,8 @@ class FollowSource(DataSource):
     def schema(self) -> StructType:
         """Return the table's columns, `__metadata__` included, as the live source has them."""
         options = self._options()
-        source = LakeSource(
-            load_workspace(Path(options.workspace)),
-            options.table,
-            ALWAYS,
-            (),
-            columns=options.columns,
-            time_column=options.followed.time_column,
-            as_stored=False,
-        )
+        workspace = load_workspace(Path(options.workspace))
+        source = seen_table(workspace, options.followed, options.columns)
         return spark_schema(source.columns, source.table.properties)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name

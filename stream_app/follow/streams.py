@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shutil
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
 
 from backfill.plan.steps import STEP_LIMITS
-from backfill.read.source import LakeSource
 from backfill.run.watermarks import require_arrivals
 from headrace.application.live_source import rejected_folder
+from headrace.application.select import smallest_threshold
 from headrace.application.transform import bound_ahead
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
@@ -21,7 +20,7 @@ from headrace.times import MICROSECOND, parse_time_us
 from stream_app.follow import tags
 from stream_app.follow.position import Hop, beginning
 from stream_app.follow.source import NAME, FollowSource
-from stream_app.follow.table import ALWAYS, FollowedTable, FollowedTableSettings
+from stream_app.follow.table import ALWAYS, FollowedTable, FollowedTableSettings, seen_table
 from stream_app.follow.task import FollowOptions
 
 if TYPE_CHECKING:
@@ -36,13 +35,6 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from stream_app.follow.position import FollowPosition
-
-
-def threshold_of(sources: Mapping[str, IcebergSource]) -> timedelta:
-    """Return the threshold that suits all: the smallest that one of them asks for."""
-    return min(
-        (source.max_misalignment_threshold for source in sources.values()), default=timedelta(0)
-    )
 
 
 def followed_streams(
@@ -98,7 +90,7 @@ def _tables(
         followed = FollowedTableSettings(
             source.identifier,
             follow.time_column or INGESTION_TS,
-            threshold_of(sources) // MICROSECOND,
+            smallest_threshold(sources.values()) // MICROSECOND,
             follow.up_to,
             follow.on_overwrite,
             source.null_times,
@@ -149,15 +141,7 @@ def _columns(
 
     What the table does not have is refused here: what a process of Spark's refuses is no sentence.
     """
-    table = LakeSource(
-        workspace,
-        source.identifier,
-        ALWAYS,
-        (),
-        columns=source.columns,
-        time_column=followed.time_column,
-        as_stored=False,
-    )
+    table = seen_table(workspace, followed, source.columns)
     if ahead is not None:
         require_arrivals(source.identifier, table.table.schema(), ahead, followed.time_column)
     return source.columns or tuple(field.name for field in table.columns.fields)

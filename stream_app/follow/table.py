@@ -50,6 +50,16 @@ class FollowedTableSettings:
     null_times: NullTimes = "fail"
 
 
+def seen_table(
+    workspace: Workspace, followed: FollowedTableSettings, columns: Sequence[str]
+) -> LakeSource:
+    """Return a table with those columns, all of them for none, as an application sees it."""
+    by = followed.time_column
+    return LakeSource(
+        workspace, followed.name, ALWAYS, columns=columns, time_column=by, as_stored=False
+    )
+
+
 class FollowedTable:
     """The table of a catalog, as a follower asks about it. What was found of a file is kept."""
 
@@ -154,7 +164,6 @@ class FollowedTable:
             self._workspace,
             followed.name,
             period,
-            (),
             snapshot_id=snapshot,
             columns=(followed.time_column.partition(".")[0],),
             time_column=followed.time_column,

@@ -142,7 +142,6 @@ def _source(
         load_workspace(Path(workspace)),
         followed.name,
         Period(*span),
-        (),
         snapshot_id=snapshot,
         columns=columns,
         time_column=followed.time_column,

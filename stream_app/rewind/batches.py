@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.errors import Terminal, UsageError
 from headrace.kafka.positions import from_json
-from headrace.queries.checkpoint import VERSION
+from headrace.queries.checkpoint import VERSION, batches_in
 from headrace.times import format_time_us, parse_time_us
 from stream_app.follow.position import FollowPosition
 
@@ -61,9 +61,9 @@ class Batch:
 
 def committed_batches(checkpoint: Path) -> list[Batch]:
     """Return the batches that Spark's logs still know as committed, the newest first."""
-    logged = numbers(checkpoint / "offsets")
+    logged = batches_in(checkpoint / "offsets")
     found = []
-    for number in sorted(logged & numbers(checkpoint / "commits"), reverse=True):
+    for number in sorted(logged & batches_in(checkpoint / "commits"), reverse=True):
         obstacle = None
         if number and number - 1 not in logged:
             # Spark begins by looking where the last batch began.
@@ -75,11 +75,6 @@ def committed_batches(checkpoint: Path) -> list[Batch]:
             continue
         found.append(Batch(number, began_us, offsets, obstacle))
     return found
-
-
-def numbers(log: Path) -> set[int]:
-    """Return the batches that one of Spark's logs has."""
-    return {int(path.name) for path in log.glob("*") if path.name.isdecimal()}
 
 
 def choose_batch(batches: Sequence[Batch], to: str) -> Batch:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from headrace.cli.command import app_option, log_option, output_option, workspace_option
+from headrace.cli.command import app_option, command_options
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from headrace.config.workspace.workspace import Workspace
 
 
 @click.command(name="rewind")
@@ -29,9 +31,7 @@ if TYPE_CHECKING:
     help="If the rows of later batches cannot be removed from the table, leave them there. The next"
     " run adds them once more.",
 )
-@workspace_option
-@output_option
-@log_option
+@command_options
 def rewind_app(
     path: Path,
     to: str | None,
@@ -39,7 +39,7 @@ def rewind_app(
     only_list: bool,
     dry_run: bool,
     allow_duplicates: bool,
-    workspace_dir: Path | None,
+    workspace: Workspace,
     as_json: bool,
 ) -> None:
     """Take an application back to one of its earlier batches, with its state and its results.
@@ -56,14 +56,13 @@ def rewind_app(
     new one. Spark keeps 100 batches; `spark.sql.streaming.minBatchesToRetain` under spark: conf
     keeps more.
     """
-    from headrace.config.load import load_app, load_workspace
+    from headrace.config.load import load_app
     from headrace.errors import UsageError
     from stream_app.rewind import rewinding
     from stream_app.rewind.rewinding import Rewind, RewindOptions, can_go_back_to, rewind
 
     if only_list and to is not None:
         raise UsageError("--list shows the batches, --to rewinds to one", "choose one of them")
-    workspace = load_workspace(workspace_dir)
     app = load_app(path, workspace)
     name = app.config.name
     if to is None:

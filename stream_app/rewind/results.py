@@ -13,6 +13,7 @@ from headrace.config.app.sinks import IcebergSink, JsonlSink
 from headrace.errors import TableMissing
 from headrace.iceberg.catalog import load_table, table_loader
 from headrace.landing.taking_out import Back, NothingSince, Tied, commits_since, take_out, tied
+from headrace.problems import counted
 from headrace.queries.checkpoint import query_id
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def describe(workspace: Workspace, sink: AppSink, change: Change, batch: int) ->
         case TableRollback(table, writer, leave):
             return _describe_table(workspace, table, writer, batch, leave=leave)
         case FilesMove(folder, prefix):
-            count = len(files_after(workspace.root / folder, prefix, batch))
-            many = "1 file" if count == 1 else f"{count} files"
+            many = counted(len(files_after(workspace.root / folder, prefix, batch)), "file")
             return f"{many} of later batches will be removed from {folder}"
         case NoChange():
             pass
@@ -103,9 +103,8 @@ def _describe_table(
         case Back(snapshot, commits):
             head = found.metadata.current_snapshot_id
             place = "no rows" if snapshot is None else f"snapshot {snapshot}"
-            many = "1 commit" if commits == 1 else f"{commits} commits"
             return (
-                f"{table} is rolled back over {many} of later batches, to {place}; the present "
+                f"{table} is rolled back over {counted(commits, 'commit')} of later batches, to {place}; the present "
                 f"rows stay in snapshot {head} until it expires"
             )
         case Tied() if leave:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.kafka.positions import from_json, to_json
 from headrace.locks import hold
+from headrace.problems import counted
+from headrace.queries.checkpoint import batches_in
 from headrace.times import format_time_us
 from stream_app.follow.tags import holder_of
 from stream_app.rewind import cut, results
-from stream_app.rewind.batches import choose_batch, describe_offset, numbers
+from stream_app.rewind.batches import choose_batch, describe_offset
 from stream_app.rewind.history import history_of
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def rewind(
         cut.finish(state, workspace)
         history = history_of(app, workspace, state)
         batch = choose_batch(history.batches, options.to)
-        later = [one for one in numbers(checkpoint / "offsets") if one > batch.number]
+        later = [one for one in batches_in(checkpoint / "offsets") if one > batch.number]
         if not later:
             return None
         change = results.change_of(
@@ -110,7 +112,7 @@ def list_json(name: str, batches: Sequence[Batch]) -> str:
 
 def rewind_text(name: str, found: Rewind) -> str:
     """Return what going back comes to, line by line."""
-    many = "1 batch" if found.later == 1 else f"{found.later} batches"
+    many = counted(found.later, "batch", "batches")
     return (
         f"application {name} rewinds to {found.batch}: {many} after it removed\n"
         f"  read up to {_where(found.batch)}\n"

@@ -11,7 +11,6 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.expressions.check import check_filter
 from headrace.expressions.compiled.compiler import (
     Compiled,
     NotCompiled,
@@ -19,6 +18,7 @@ from headrace.expressions.compiled.compiler import (
     compile_expression,
     compile_filter,
 )
+from headrace.expressions.projection import check_filter
 from headrace.schema.model import Array, Primitive
 from tests.fuzz.patterns import like
 from tests.fuzz.target import Target, check_reason

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from headrace.config.app.sinks import AppSink
 from headrace.config.common.hygiene import LakeHygiene
 from headrace.config.common.kafka_parts import KafkaRecords
-from headrace.config.common.model import Model, TableName
+from headrace.config.common.model import Model, TableName, optional
 from headrace.config.common.scalars import (
     Callable_,
     Count,
@@ -84,10 +84,9 @@ class Follow(Model):
         description="What to do about a commit that changed or removed rows which were not read yet: "
         "stop, or continue after it.",
     )
-    time_column: Text | None = Field(
-        default=None,
-        description="The column of times that gives the order, for a table of another writer. By default "
-        "__metadata__.kafka_ingestion_ts.",
+    time_column: Text | None = optional(
+        "The column of times that gives the order, for a table of another writer. By default "
+        "__metadata__.kafka_ingestion_ts."
     )
 
 
@@ -107,9 +106,8 @@ class IcebergSource(TableName):
         description="What to do with rows without a time, in a period or in a followed table: stop, or "
         "leave them out and count them.",
     )
-    follow: Follow | None = Field(
-        default=None,
-        description="How a live run reads the table. Without it, only replays can read the table.",
+    follow: Follow | None = optional(
+        "How a live run reads the table. Without it, only replays can read the table."
     )
 
 
@@ -170,11 +168,9 @@ class Lookup(TableName):
 class Transform(Model):
     """What the application computes: exactly one of the three."""
 
-    python: Callable_ | None = Field(
-        default=None, description="`module:function`, called as build(sources) -> DataFrame."
-    )
-    sql: Text | None = Field(default=None, description="A query over the sources by their names.")
-    sql_file: Text | None = Field(default=None, description="A file with such a query.")
+    python: Callable_ | None = optional("`module:function`, called as build(sources) -> DataFrame.")
+    sql: Text | None = optional("A query over the sources by their names.")
+    sql_file: Text | None = optional("A file with such a query.")
     udfs: tuple[Callable_, ...] = Field(
         default=(),
         description="Functions that the query may call, each as `module:function`: a function with "
@@ -190,10 +186,9 @@ class Watermark(Model):
 
     column: Text = Field(description="The column with the event's time.")
     delay: Duration = Field(description="How late a record may come in a live run.")
-    max_ahead: Duration | None = Field(
-        default=None,
-        description="How far the column may be ahead of the record's kafka_ingestion_ts, live and in a "
-        "replay. Without it, one record that is far ahead makes all following records late.",
+    max_ahead: Duration | None = optional(
+        "How far the column may be ahead of the record's kafka_ingestion_ts, live and in a "
+        "replay. Without it, one record that is far ahead makes all following records late."
     )
     on_ahead: OnAhead = Field(
         default="quarantine",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from headrace.config.common.kafka_parts import KafkaSink
-from headrace.config.common.model import Model, NewTable
+from headrace.config.common.model import Model, NewTable, optional
 from headrace.config.common.scalars import Text
 from headrace.config.lake_table.partitioning import PartitionField
 
@@ -28,17 +28,15 @@ class IcebergSink(NewTable):
         "commit.",
     )
     key: tuple[Text, ...] = Field(default=(), description="Mode upsert: the columns of the key.")
-    version: Text | None = Field(
-        default=None,
-        description="Mode upsert: of two rows with the same key, the one with the greater value in this "
-        "column stays.",
+    version: Text | None = optional(
+        "Mode upsert: of two rows with the same key, the one with the greater value in this "
+        "column stays."
     )
-    deleted: Text | None = Field(
-        default=None,
-        description="Mode upsert: a boolean column of the result. A row where it is true deletes the row "
-        "with its key. The column is not stored.",
+    deleted: Text | None = optional(
+        "Mode upsert: a boolean column of the result. A row where it is true deletes the row "
+        "with its key. The column is not stored."
     )
-    time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
+    time_column: Text | None = optional(TIME_COLUMN_DOC)
     partition_by: tuple[PartitionField, ...] = Field(
         default=(), description="As in a lake table's file. It applies when the table is created."
     )
@@ -52,7 +50,7 @@ class IcebergSink(NewTable):
 class TopicOfResults(KafkaSink):
     """A topic of results, at least once."""
 
-    time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
+    time_column: Text | None = optional(TIME_COLUMN_DOC)
 
     @property
     def location(self) -> str:
@@ -65,7 +63,7 @@ class JsonlSink(Model):
 
     type: Literal["jsonl"] = Field(description="jsonl")
     path: Text = Field(description="The folder, relative to the workspace.")
-    time_column: Text | None = Field(default=None, description=TIME_COLUMN_DOC)
+    time_column: Text | None = optional(TIME_COLUMN_DOC)
 
     @property
     def location(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from headrace.config.common.kafka_parts import QuarantineTopic
-from headrace.config.common.model import Model
+from headrace.config.common.model import Model, optional
 from headrace.config.common.scalars import Count, Duration, PlainText, SecretText, Size, Text
 from headrace.records.hygiene.rules import HygieneRules, OnBadRecord, Tombstones, ValueRange
 from headrace.records.hygiene.rules import Mask as RecordMask
@@ -32,7 +32,7 @@ ON_BAD_DOC = "What to do with a rejected record."
 class Rule(Model):
     """What all rules have in common."""
 
-    on_bad_record: OnBadRecord | None = Field(default=None, description=OWN_DOC)
+    on_bad_record: OnBadRecord | None = optional(OWN_DOC)
 
 
 class Required(Rule):
@@ -44,8 +44,8 @@ class Required(Rule):
 class Range(Rule):
     """The smallest and the largest value of a column, both included. Null passes."""
 
-    min: PlainText | None = Field(default=None, description="The smallest value.")
-    max: PlainText | None = Field(default=None, description="The largest value.")
+    min: PlainText | None = optional("The smallest value.")
+    max: PlainText | None = optional("The largest value.")
 
 
 class FutureSkew(Rule):
@@ -77,10 +77,8 @@ class Salt(Model):
 class MaskWith(Model):
     """A mask with a setting: exactly one of the two."""
 
-    sha256: Salt | None = Field(default=None, description="The hash of salt and value.")
-    keep_first: Count | None = Field(
-        default=None, description="The number of characters to keep. The rest becomes `***`."
-    )
+    sha256: Salt | None = optional("The hash of salt and value.")
+    keep_first: Count | None = optional("The number of characters to keep. The rest becomes `***`.")
 
 
 Mask = Annotated[
@@ -109,27 +107,22 @@ _UnknownFields = Annotated[
 class Hygiene(Model):
     """The rules for the records of a stream, and what happens to a record that breaks one."""
 
-    required: _Required | None = Field(
-        default=None, description="Columns that must be present and not null."
-    )
+    required: _Required | None = optional("Columns that must be present and not null.")
     ranges: dict[Text, Range] = Field(
         default_factory=dict,
         description="Columns of numbers or times, with their smallest and largest values.",
     )
-    max_future_skew: _FutureSkew | None = Field(
-        default=None, description="How far a record's timestamp may be ahead of the clock."
+    max_future_skew: _FutureSkew | None = optional(
+        "How far a record's timestamp may be ahead of the clock."
     )
-    max_size: _SizeLimit | None = Field(
-        default=None, description="The most bytes of a record's key and value together."
-    )
+    max_size: _SizeLimit | None = optional("The most bytes of a record's key and value together.")
     coerce: tuple[Text, ...] = Field(
         default=(),
         description="JSON only: columns whose text, number or boolean is converted to the schema's type, "
         "if nothing is lost by it.",
     )
-    unknown_fields: _UnknownFields | None = Field(
-        default=None,
-        description="JSON only: drop (default) or refuse fields that the schema does not have.",
+    unknown_fields: _UnknownFields | None = optional(
+        "JSON only: drop (default) or refuse fields that the schema does not have."
     )
     mask: dict[Text, Mask] = Field(
         default_factory=dict,
@@ -137,7 +130,7 @@ class Hygiene(Model):
         "{keep_first: 3} or {sha256: {salt: …}}.",
     )
     on_bad_record: OnBadRecord = Field(default="quarantine", description=ON_BAD_DOC)
-    quarantine: QuarantineTopic | None = Field(default=None, description=QUARANTINE_DOC)
+    quarantine: QuarantineTopic | None = optional(QUARANTINE_DOC)
 
     def _own_actions(self) -> dict[tuple[BadRecordKind, str | None], OnBadRecord]:
         """Return the actions of rules that have one themselves, by kind; ranges also by column."""
@@ -178,16 +171,15 @@ class LakeHygiene(Model):
     required: tuple[Text, ...] = Field(
         default=(), description="Columns that must be present and not null."
     )
-    max_future_skew: Duration | None = Field(
-        default=None, description="How far a record's timestamp may be ahead of the clock."
+    max_future_skew: Duration | None = optional(
+        "How far a record's timestamp may be ahead of the clock."
     )
-    tombstones: Tombstones | None = Field(
-        default=None,
-        description="What to do with a record that has no value: quarantine it, drop it, or keep it as a "
-        "row of nulls. By default it is rejected; in format raw it is a row like any other.",
+    tombstones: Tombstones | None = optional(
+        "What to do with a record that has no value: quarantine it, drop it, or keep it as a "
+        "row of nulls. By default it is rejected; in format raw it is a row like any other."
     )
     on_bad_record: OnBadRecord = Field(default="quarantine", description=ON_BAD_DOC)
-    quarantine: QuarantineTopic | None = Field(default=None, description=QUARANTINE_DOC)
+    quarantine: QuarantineTopic | None = optional(QUARANTINE_DOC)
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
         """Return where bad records of that source go, None where none are stored."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from headrace.config.common.model import Model
+from headrace.config.common.model import Model, optional
 from headrace.config.common.registries import RegistryConfig, RegistrySchema
 from headrace.config.common.scalars import KeyName, Text, Topic
 
@@ -38,7 +38,7 @@ class KafkaRecords(Model):
     cluster: KeyName = Field(description="A cluster of headrace.yaml.")
     format: Format = Field(description="How the record's value is encoded.")
     schema_ref: SchemaRef | None = Field(default=None, alias="schema", description=SCHEMA_DOC)
-    registry: RegistryConfig | None = Field(default=None, description=REGISTRY_DOC)
+    registry: RegistryConfig | None = optional(REGISTRY_DOC)
     starting_offsets: StartingOffsets = Field(
         default="earliest", description="Where the very first start begins."
     )
@@ -74,9 +74,7 @@ class KafkaSink(Model):
     cluster: KeyName = Field(description="A cluster of headrace.yaml.")
     topic: Topic = Field(description="The topic to write.")
     format: Format = Field(description="How the record's value is encoded.")
-    key: Text | None = Field(
-        default=None, description="The column whose value becomes the record's key."
-    )
+    key: Text | None = optional("The column whose value becomes the record's key.")
 
 
 class QuarantineTopic(Model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
@@ -41,6 +41,11 @@ class Model(BaseModel):
             facts = {"known": [one.alias or name for name, one in cls.model_fields.items()]}
         kind = PydanticCustomError(error["type"], "refused", facts)
         return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"])
+
+
+def optional(description: str) -> Any:  # noqa: ANN401 - a field takes the type that stands before it
+    """Return a key that may be left out, and is None then."""
+    return Field(default=None, description=description)
 
 
 class TableName(Model):

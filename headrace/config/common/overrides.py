@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from headrace.config.common.kafka_parts import StartingOffsets
-from headrace.config.common.model import Model
+from headrace.config.common.model import Model, optional
 from headrace.config.common.scalars import Count, Duration, KeyName, PlainText, Size, Text, Topic
 
 OVERRIDES_DOC = "What the deployment with that name, such as a region, does differently."
@@ -14,11 +14,9 @@ OVERRIDES_DOC = "What the deployment with that name, such as a region, does diff
 class SourceOverride(Model):
     """Another topic to read."""
 
-    cluster: KeyName | None = Field(default=None, description="A cluster of headrace.yaml.")
-    topic: Topic | None = Field(default=None, description="The topic to read.")
-    starting_offsets: StartingOffsets | None = Field(
-        default=None, description="Where the very first start begins."
-    )
+    cluster: KeyName | None = optional("A cluster of headrace.yaml.")
+    topic: Topic | None = optional("The topic to read.")
+    starting_offsets: StartingOffsets | None = optional("Where the very first start begins.")
 
 
 class SparkOverride(Model):
@@ -30,8 +28,8 @@ class SparkOverride(Model):
 class Resources(Model):
     """How much of the machine the driver uses; on a cluster, how much each executor uses."""
 
-    memory: Size | None = Field(default=None, description="Memory of the JVM, such as 4GiB.")
-    cores: Count | None = Field(default=None, description="How many tasks run at a time.")
+    memory: Size | None = optional("Memory of the JVM, such as 4GiB.")
+    cores: Count | None = optional("How many tasks run at a time.")
 
 
 class Override(Model):
@@ -40,13 +38,12 @@ class Override(Model):
     source: SourceOverride = Field(
         default_factory=SourceOverride, description="Another cluster or topic to read."
     )
-    region: Text | None = Field(
-        default=None,
-        description="The region of records without a header `region`; by default the cluster's.",
+    region: Text | None = optional(
+        "The region of records without a header `region`; by default the cluster's."
     )
     spark: SparkOverride = Field(default_factory=SparkOverride, description="Spark settings.")
     resources: Resources = Field(default_factory=Resources, description="Memory and cores.")
-    trigger: Duration | None = Field(default=None, description="Time between batches.")
+    trigger: Duration | None = optional("Time between batches.")
 
 
 Overrides = dict[KeyName, Override]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import ConfigDict, Field
 
-from headrace.config.common.model import Model
+from headrace.config.common.model import Model, optional
 from headrace.config.common.scalars import SecretText, Text
 from headrace.registry.address import RegistryAddress, context_of
 from headrace.secret import Secret
@@ -26,48 +26,33 @@ class RegistryProperties(Model):
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "."))
 
-    ssl_ca_location: SecretText | None = Field(
-        default=None,
-        description="A file with the CA certificates (PEM) that signed the registry's certificate.",
+    ssl_ca_location: SecretText | None = optional(
+        "A file with the CA certificates (PEM) that signed the registry's certificate."
     )
-    ssl_certificate_location: SecretText | None = Field(
-        default=None, description="A file with the client's own certificate (PEM)."
+    ssl_certificate_location: SecretText | None = optional(
+        "A file with the client's own certificate (PEM)."
     )
-    ssl_key_location: SecretText | None = Field(
-        default=None, description="A file with the key of the client's certificate (PEM)."
+    ssl_key_location: SecretText | None = optional(
+        "A file with the key of the client's certificate (PEM)."
     )
-    ssl_key_password: SecretText | None = Field(
-        default=None, description="The password of that key."
+    ssl_key_password: SecretText | None = optional("The password of that key.")
+    basic_auth_user_info: SecretText | None = optional("user:password, if they are not in the URL.")
+    bearer_auth_credentials_source: Literal["STATIC_TOKEN", "OAUTHBEARER"] | None = optional(
+        "STATIC_TOKEN: the token in bearer.auth.token. OAUTHBEARER: tokens are fetched with "
+        "the client's id and secret."
     )
-    basic_auth_user_info: SecretText | None = Field(
-        default=None, description="user:password, if they are not in the URL."
+    bearer_auth_token: SecretText | None = optional("The token of STATIC_TOKEN.")
+    bearer_auth_issuer_endpoint_url: SecretText | None = optional(
+        "OAUTHBEARER: the address that gives tokens."
     )
-    bearer_auth_credentials_source: Literal["STATIC_TOKEN", "OAUTHBEARER"] | None = Field(
-        default=None,
-        description="STATIC_TOKEN: the token in bearer.auth.token. OAUTHBEARER: tokens are fetched with "
-        "the client's id and secret.",
+    bearer_auth_client_id: SecretText | None = optional("OAUTHBEARER: the client's id.")
+    bearer_auth_client_secret: SecretText | None = optional("OAUTHBEARER: the client's secret.")
+    bearer_auth_scope: SecretText | None = optional("OAUTHBEARER: the scope to ask for.")
+    bearer_auth_logical_cluster: SecretText | None = optional(
+        "Confluent Cloud: the logical cluster of the registry (lsrc-…)."
     )
-    bearer_auth_token: SecretText | None = Field(
-        default=None, description="The token of STATIC_TOKEN."
-    )
-    bearer_auth_issuer_endpoint_url: SecretText | None = Field(
-        default=None, description="OAUTHBEARER: the address that gives tokens."
-    )
-    bearer_auth_client_id: SecretText | None = Field(
-        default=None, description="OAUTHBEARER: the client's id."
-    )
-    bearer_auth_client_secret: SecretText | None = Field(
-        default=None, description="OAUTHBEARER: the client's secret."
-    )
-    bearer_auth_scope: SecretText | None = Field(
-        default=None, description="OAUTHBEARER: the scope to ask for."
-    )
-    bearer_auth_logical_cluster: SecretText | None = Field(
-        default=None,
-        description="Confluent Cloud: the logical cluster of the registry (lsrc-…).",
-    )
-    bearer_auth_identity_pool_id: SecretText | None = Field(
-        default=None, description="Confluent Cloud: the identity pool (pool-…)."
+    bearer_auth_identity_pool_id: SecretText | None = optional(
+        "Confluent Cloud: the identity pool (pool-…)."
     )
 
     def by_name(self) -> tuple[tuple[str, Secret], ...]:
@@ -85,8 +70,8 @@ class RegistryConfig(Model):
     """A schema registry."""
 
     url: SecretText = Field(description=URL_DOC)
-    properties: RegistryProperties | None = Field(
-        default=None, description="TLS, user and tokens, with the names of Confluent's clients."
+    properties: RegistryProperties | None = optional(
+        "TLS, user and tokens, with the names of Confluent's clients."
     )
 
     def address(self, cache_dir: Path | None, subject: str | None = None) -> RegistryAddress:
@@ -106,9 +91,7 @@ class Registry(RegistryConfig):
 class SinkRegistry(RegistryConfig):
     """The registry for the schema of the written records."""
 
-    subject: Text | None = Field(
-        default=None, description="The subject; by default `<topic>-value`."
-    )
+    subject: Text | None = optional("The subject; by default `<topic>-value`.")
 
 
 class RegistrySchema(Model):

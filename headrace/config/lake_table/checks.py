@@ -11,7 +11,7 @@ from headrace.config.common.check_kafka import check_overrides, check_source
 from headrace.config.lake_table.partitioning import Partition, parse_partition
 from headrace.expressions.columns import UnknownColumn
 from headrace.records.hygiene.rules import never_null
-from headrace.schema.model import Array, Map, Primitive, Record
+from headrace.schema.model import TIMESTAMPS, Array, Map, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from headrace.config.common.section import Section
     from headrace.expressions.columns import Columns
     from headrace.schema.model import Type
-
-_TIMESTAMPS = {
-    Primitive.TIMESTAMP_MILLIS,
-    Primitive.TIMESTAMP_MICROS,
-    Primitive.LOCAL_TIMESTAMP_MILLIS,
-    Primitive.LOCAL_TIMESTAMP_MICROS,
-}
 
 
 def check_lake_table(table: Section) -> dict[str, Record]:
@@ -104,9 +97,9 @@ def _check_partition(item: Section, text: str, columns: Columns, partition: Part
 
 def _fits(partition: Partition, column: Type) -> bool:
     if partition.transform == "hour":
-        return column in _TIMESTAMPS
+        return column in TIMESTAMPS
     if partition.transform in {"day", "month", "year"}:
-        return column in _TIMESTAMPS or column is Primitive.DATE
+        return column in TIMESTAMPS or column is Primitive.DATE
     return not isinstance(column, Record | Array | Map)
 
 

@@ -9,26 +9,19 @@ from pydantic import Field
 
 from headrace.config.common.hygiene import LakeHygiene
 from headrace.config.common.kafka_parts import KafkaSource, QuarantineTopic
-from headrace.config.common.model import Model, NewTable
+from headrace.config.common.model import Model, NewTable, optional
 from headrace.config.common.overrides import OVERRIDES_DOC, Overrides
-from headrace.config.common.scalars import (
-    Count,
-    Name,
-    PlainText,
-    PositiveDuration,
-    Size,
-)
+from headrace.config.common.scalars import Count, Name, PlainText, PositiveDuration, Size
 from headrace.config.lake_table.partitioning import PartitionField
 
 
 class Target(NewTable):
     """The Iceberg table to write, and how its files shall be."""
 
-    partition_by: tuple[PartitionField, ...] | None = Field(
-        default=None,
-        description="day(column), hour, month, year, bucket(n, column), truncate(n, column), column. A "
+    partition_by: tuple[PartitionField, ...] | None = optional(
+        "day(column), hour, month, year, bucket(n, column), truncate(n, column), column. A "
         "change takes effect at the next start, for new files. Without this key, an existing "
-        "table keeps its partitions.",
+        "table keeps its partitions."
     )
     target_file_size: Size = Field(
         default=128 * 2**20,
@@ -49,7 +42,7 @@ class Batch(Model):
         json_schema_extra={"default": "1min"},
     )
     max_rows: Count = Field(default=5_000_000, description="The most rows of one commit.")
-    max_bytes: Size | None = Field(default=None, description="The most bytes of one commit.")
+    max_bytes: Size | None = optional("The most bytes of one commit.")
 
 
 class LakeTable(Model):

@@ -16,10 +16,10 @@ TransformName = Literal["identity", "year", "month", "day", "hour", "bucket", "t
 WANTED = "a partition such as day(column), bucket(16, column) or column"
 
 _PART = r"(?:[A-Za-z_]\w*|`[^`]+`)"
-_COLUMN = rf"{_PART}(?:\.{_PART})*"
-_PLAIN = re.compile(rf"\s*({_COLUMN})\s*", re.ASCII)
+COLUMN = rf"{_PART}(?:\.{_PART})*"
+_PLAIN = re.compile(rf"\s*({COLUMN})\s*", re.ASCII)
 _CALL = re.compile(
-    rf"\s*([A-Za-z]+)\s*\(\s*(?:([0-9]{{1,9}})\s*,\s*)?({_COLUMN})\s*(?:,\s*([0-9]{{1,9}})\s*)?\)\s*",
+    rf"\s*([A-Za-z]+)\s*\(\s*(?:([0-9]{{1,9}})\s*,\s*)?({COLUMN})\s*(?:,\s*([0-9]{{1,9}})\s*)?\)\s*",
     re.ASCII,
 )
 _PLURALS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}

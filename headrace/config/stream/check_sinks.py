@@ -6,7 +6,9 @@ Another stream that they go to is one, it fits, and there is no circle.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import re
+import ssl
+from typing import TYPE_CHECKING, Final
 
 from headrace.config.common.check_kafka import (
     check_address,
@@ -19,7 +21,6 @@ from headrace.config.common.check_kafka import (
 )
 from headrace.config.common.section import Section
 from headrace.config.lake_table.checks import check_partitions
-from headrace.config.stream.check_search import check_login
 from headrace.config.stream.output_columns import check_fits
 from headrace.config.stream.sinks import ORIGIN_ID
 from headrace.config.yaml.reader import read_document
@@ -29,6 +30,10 @@ from headrace.schema.model import Field, Record
 
 if TYPE_CHECKING:
     from headrace.config.stream.output_columns import OutputColumns
+
+# What a header of a request may hold.
+_KEY: Final = re.compile(r"\s*[!-~]+\s*")
+_USER: Final = re.compile(r"https?://[^/]*@")
 
 
 def check_output_sink(sink: Section, columns: OutputColumns | None) -> Record | None:
@@ -42,7 +47,7 @@ def check_output_sink(sink: Section, columns: OutputColumns | None) -> Record | 
             _check_partitions(sink.at("partition_by"), columns)
         case "search":
             check_address(sink.at("url"))
-            check_login(sink)
+            _check_login(sink)
             if columns is not None and sink.text("id") != ORIGIN_ID:
                 check_named(sink.at("id"), "id", tuple(columns))
         case "stream":
@@ -70,6 +75,33 @@ def _check_schema(sink: Section, columns: OutputColumns | None) -> Record | None
             message = f"{key} is for format avro, but this sink writes {form}"
             sink.at(key).report(message, "remove it, or use format avro", key=True)
     return None
+
+
+def _check_login(sink: Section) -> None:
+    """Report an API key that cannot be one, a second login, and a CA that is of no use."""
+    url, key = sink.text("url") or "", sink.text("api_key")
+    if key is not None and not _KEY.fullmatch(key):
+        message = "expected an API key as Elasticsearch encodes it, got something else"
+        sink.at("api_key").report(message, "use the value `encoded` of its answer")
+    elif key is not None and _USER.match(url):
+        message = "api_key and a user in the url are two kinds of login"
+        sink.at("api_key").report(message, "remove one of the two", key=True)
+    if sink.text("ca") is not None and url.startswith("http://"):
+        message = "ca has no effect: the url does not use TLS"
+        sink.at("ca").report(message, "remove it, or begin the url with https://", key=True)
+    _check_ca(sink.at("ca"))
+
+
+def _check_ca(ca: Section) -> None:
+    path = ca.find_file()
+    if path is None:
+        return
+    try:
+        ssl.create_default_context(cadata=path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        # Among them OpenSSL's own errors.
+        message = f"the file {ca.shown()} has no certificate in PEM"
+        ca.report(message, "it begins with -----BEGIN CERTIFICATE-----")
 
 
 def _check_partitions(partitions: Section, columns: OutputColumns | None) -> None:

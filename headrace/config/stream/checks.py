@@ -9,8 +9,7 @@ from headrace.config.common.check_kafka import check_no_loop, check_overrides, c
 from headrace.config.stream.check_sinks import check_output_sink
 from headrace.config.stream.output_columns import projected_columns
 from headrace.contract import QUARANTINE
-from headrace.expressions.check import check_filter
-from headrace.expressions.projection import check_projection
+from headrace.expressions.projection import check_filter, check_projection
 from headrace.expressions.tokens import tokens_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from headrace.config.common.hygiene import Hygiene
 from headrace.config.common.kafka_parts import KafkaSource, QuarantineTopic, StartingOffsets
-from headrace.config.common.model import Model
+from headrace.config.common.model import Model, optional
 from headrace.config.common.overrides import OVERRIDES_DOC, Overrides
 from headrace.config.common.scalars import Duration, Name, Text
 from headrace.config.stream.sinks import OutputSink
@@ -26,20 +26,15 @@ class Output(Model):
     """An output of a stream."""
 
     name: Name = Field(description="The output's name, unique in the stream.")
-    filter: Text | None = Field(
-        default=None, description="A Spark SQL condition; records for which it is true pass."
-    )
+    filter: Text | None = optional("A Spark SQL condition; records for which it is true pass.")
     project: tuple[Text, ...] | None = Field(
         default=None,
         min_length=1,
         description="Columns and Spark SQL expressions with an alias. By default all columns.",
     )
-    delivery: Delivery | None = Field(
-        default=None, description=f"{DELIVERY_DOC} By default as the stream has it."
-    )
-    starting_offsets: StartingOffsets | None = Field(
-        default=None,
-        description="Where this output begins if it has never run; by default as the source says.",
+    delivery: Delivery | None = optional(f"{DELIVERY_DOC} By default as the stream has it.")
+    starting_offsets: StartingOffsets | None = optional(
+        "Where this output begins if it has never run; by default as the source says."
     )
     sink: OutputSink = Field(description="The sink of the records.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from headrace.config.lake_table.partitioning import COLUMN
 from headrace.expressions.columns import KnownColumn
 from headrace.problems import did_you_mean, nearest
 from headrace.schema.fit import fits, missing, type_word
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 # By name; the type is None where it is not known before it runs.
 OutputColumns: TypeAlias = "Mapping[str, Type | None]"
 
-_PART = r"(?:[A-Za-z_]\w*|`[^`]+`)"
-_PLAIN = re.compile(rf"{_PART}(?:\.{_PART})*", re.ASCII)
+_PLAIN = re.compile(COLUMN, re.ASCII)
 
 
 def projected_columns(

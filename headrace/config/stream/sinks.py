@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from headrace.config.common.kafka_parts import KafkaSink
-from headrace.config.common.model import Model
+from headrace.config.common.model import Model, optional
 from headrace.config.common.registries import SinkRegistry
 from headrace.config.common.scalars import SecretText, Text, refusal
 from headrace.config.lake_table.file import Target
@@ -47,9 +47,7 @@ class TopicSink(KafkaSink):
         alias="schema",
         description="Format avro: an Avro schema file. By default it is made from the columns.",
     )
-    registry: SinkRegistry | None = Field(
-        default=None, description="Format avro: where the schema is registered."
-    )
+    registry: SinkRegistry | None = optional("Format avro: where the schema is registered.")
     compression: Compression = Field(
         default="lz4", description="How the producer compresses its batches."
     )
@@ -75,15 +73,13 @@ class SearchSink(Model):
     url: SecretText = Field(
         description="The node's address. Never shown, because it may hold a password."
     )
-    api_key: SecretText | None = Field(
-        default=None,
-        description="An API key, encoded as Elasticsearch gives it, in place of a user and a "
-        "password in the url. Never shown.",
+    api_key: SecretText | None = optional(
+        "An API key, encoded as Elasticsearch gives it, in place of a user and a "
+        "password in the url. Never shown."
     )
-    ca: Text | None = Field(
-        default=None,
-        description="A file with the CA certificates (PEM) that signed the node's certificate. By "
-        "default those of the system.",
+    ca: Text | None = optional(
+        "A file with the CA certificates (PEM) that signed the node's certificate. By "
+        "default those of the system."
     )
     index: IndexName = Field(description="The index to write.")
     id: Text = Field(
@@ -109,9 +105,7 @@ class StreamSink(Model):
     stream: Text = Field(
         description="The other stream's file, beside this file or under the workspace."
     )
-    key: Text | None = Field(
-        default=None, description="The column whose value becomes the record's key."
-    )
+    key: Text | None = optional("The column whose value becomes the record's key.")
     origin: Origin = Field(default="header", description=ORIGIN_DOC)
 
 

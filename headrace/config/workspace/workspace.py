@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from headrace.config.common.model import Model
+from headrace.config.common.model import Model, optional
 from headrace.config.common.scalars import KeyName, PlainText, SecretText, Text
 from headrace.errors import UsageError
 from headrace.problems import did_you_mean
@@ -37,9 +37,7 @@ class ClusterConfig(Model):
     """A Kafka cluster."""
 
     bootstrap_servers: Text = Field(description="host:port, or several, separated by commas.")
-    region: Text | None = Field(
-        default=None, description="The region of records without a header `region`."
-    )
+    region: Text | None = optional("The region of records without a header `region`.")
     properties: dict[str, SecretText] = Field(
         default_factory=dict, description="librdkafka's settings. Values are never shown."
     )
@@ -52,8 +50,8 @@ class CatalogConfig(Model):
     __pydantic_extra__: dict[str, SecretText]
 
     type: Literal["sql", "rest", "hive", "glue"] = Field(description="The kind of catalog.")
-    uri: SecretText | None = Field(default=None, description="Its address. Never shown.")
-    warehouse: Text | None = Field(default=None, description="The location of its tables.")
+    uri: SecretText | None = optional("Its address. Never shown.")
+    warehouse: Text | None = optional("The location of its tables.")
 
     @field_validator("uri")
     @classmethod
@@ -62,11 +60,6 @@ class CatalogConfig(Model):
             # What is there may hold a password.
             raise PydanticCustomError("unseen", "unseen", {"wanted": _WANTED_URI})
         return uri
-
-    @property
-    def extra(self) -> dict[str, Secret]:
-        """The further properties."""
-        return self.__pydantic_extra__
 
 
 class SparkConfig(Model):
@@ -130,7 +123,9 @@ class Catalog:
             # A REST catalog's warehouse is a name of its own, not a folder.
             is_folder = self.config.type in {"sql", "hive"} and not _HAS_SCHEME.match(warehouse)
             properties["warehouse"] = str(self.root / warehouse) if is_folder else warehouse
-        return properties | {name: value.reveal() for name, value in self.config.extra.items()}
+        return properties | {
+            name: value.reveal() for name, value in self.config.__pydantic_extra__.items()
+        }
 
     def shown_properties(self) -> dict[str, str]:
         """Return what a person may see of it: its type, its file and its warehouse; else a mask."""

@@ -18,7 +18,7 @@ _LARGEST_FILE = 2**20
 
 
 class Fault(Exception):
-    """A reference that cannot be filled in."""
+    """What cannot be read: a reference, for one, that cannot be filled in."""
 
     def __init__(self, message: str, suggestion: str) -> None:
         super().__init__(message)

@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
+from headrace.config.yaml.expansion import Fault
 from headrace.problems import nearest, shown_path
 
 if TYPE_CHECKING:
@@ -19,13 +20,11 @@ if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
 
 
-class NotReadable(Exception):
+class NotReadable(Fault):
     """A file without a tree of nodes, and where and why that is so."""
 
     def __init__(self, message: str, suggestion: str = "", place: tuple[int, int] = (1, 1)) -> None:
-        super().__init__(message)
-        self.message = message
-        self.suggestion = suggestion
+        super().__init__(message, suggestion)
         self.place = place
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -11,7 +12,6 @@ from headrace.config.yaml.characters import source_index
 from headrace.config.yaml.document import Document, Position
 from headrace.config.yaml.expansion import expand
 from headrace.config.yaml.nodes import NotReadable, compose, read_text
-from headrace.config.yaml.scalar_types import plain_value
 from headrace.problems import Problem
 
 if TYPE_CHECKING:
@@ -27,8 +27,43 @@ _TAGS = {
     f"{_PREFIX}{name}"
     for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "value", "merge")
 }
+_INT = re.compile(r"[-+]?(?:0o[0-7]+|0x[0-9a-fA-F]+|[0-9]+(?:_[0-9]+)*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _MOST_NODES = 100_000
 _DEEPEST = 60
+
+
+class WrittenInt(int):
+    """A whole number that keeps the text that it was written as."""
+
+    text: str
+
+
+class WrittenFloat(float):
+    """A number that keeps the text that it was written as."""
+
+    text: str
+
+
+def plain_value(text: str, *, filled: bool) -> object:
+    """Return what a plain scalar means: YAML 1.2's numbers, `true`, `false` and nothing else.
+
+    A password that happens to read `null` or `True` must arrive as it is, so a text from outside
+    is never null, and only the lower-case words are booleans.
+    """
+    if text in {"", "~", "null", "Null", "NULL"} and not filled:
+        return None
+    if text in {"true", "false"}:
+        return text == "true"
+    if _INT.fullmatch(text) and len(text) < 1000:
+        whole = WrittenInt(text, 0 if text.lstrip("+-")[:2] in {"0o", "0x"} else 10)
+        whole.text = text
+        return whole
+    if _FLOAT.fullmatch(text):
+        number = WrittenFloat(text)
+        number.text = text
+        return number
+    return text
 
 
 def read_document(path: Path, folders: Sequence[Path] = ()) -> Document:
@@ -77,7 +112,8 @@ class _Reader:
                 self._count = _MOST_NODES + 1
             return None
         if str(node.tag) not in _TAGS:
-            self._refuse(path, f"the tag {_shown_tag(node)} is not allowed here", "remove it")
+            tag = str(node.tag).replace(_PREFIX, "!!")
+            self._refuse(path, f"the tag {tag} is not allowed here", "remove it")
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
@@ -166,7 +202,3 @@ class _Reader:
 
     def _report_node(self, node: Node, message: str, suggestion: str) -> None:
         self._document.report_at(node.start_mark.index, message, suggestion)
-
-
-def _shown_tag(node: Node) -> str:
-    return str(node.tag).replace(_PREFIX, "!!")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Compiled", "NotCompiled", "Undefined", "compile_expression", "compile_filter"]
 
 _BUILTINS: Final = MappingProxyType(
-    {"abs": abs, "float": float, "int": int, "len": len, "str": str}
+    {"abs": abs, "float": float, "format": format, "int": int, "len": len, "str": str}
 )
 
 

@@ -30,7 +30,6 @@ _WRONG: Final = (
     decimal.DecimalException,
     BadRecord,
 )
-_IN_MILLISECONDS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.LOCAL_TIMESTAMP_MILLIS)
 NULL_LAST: Final = (b"\x02", b"\x00")
 NULL_FIRST: Final = (b"\x00", b"\x02")
 BOOLEANS: Final = {False: b"\x00", True: b"\x01"}

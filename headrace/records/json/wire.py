@@ -18,15 +18,9 @@ from headrace.records.json.conversions import NOT_FINITE, form_of
 from headrace.records.parts import each_item
 from headrace.records.rows import BadRecord, FieldValue, Row, attribute, default_of
 from headrace.records.time_lines import leaving_lines, reading_lines
-from headrace.records.times import (
-    date_of,
-    instant_of,
-    instant_text,
-    time_of_day_of,
-    wall_clock_of,
-)
+from headrace.records.times import date_of, instant_of, instant_text, time_of_day_of, wall_clock_of
 from headrace.schema.defaults import LIMITS
-from headrace.schema.model import Array, Enumeration, Fixed, Many, Map, Primitive, Record
+from headrace.schema.model import INSTANTS, Array, Enumeration, Fixed, Many, Map, Primitive, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -52,7 +46,6 @@ _PLAIN: Final[dict[Type, Wire]] = {
 
 _BEYOND: Final = "beyond the years 0001 to 9999"
 _NO_TIME_OF_DAY: Final = "no time of day"
-_INSTANTS: Final = (Primitive.TIMESTAMP_MILLIS, Primitive.TIMESTAMP_MICROS)
 
 
 def wire_class(
@@ -160,7 +153,7 @@ def fixes(record: Record, texts: Collection[str] = ()) -> tuple[list[str], dict[
         convert = _converter(field.type)
         fix = f"fix{number}(row, found)"
         cases: list[str] = []
-        if field.type in _INSTANTS and convert is not None:
+        if field.type in INSTANTS and convert is not None:
             # Read right here: the calls to it would take as long again.
             read = reading_lines(name)
             if field.name in texts:

@@ -13,8 +13,9 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import parse_period
-from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.options import tables_of
 from backfill.run.request import ReplayRequest, new_run_id
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
@@ -141,7 +142,7 @@ class Stage:
             PERIOD,
             (),
             "bounded",
-            round(smallest_threshold(app).total_seconds() * 1_000_000),
+            round(smallest_threshold(of_the_past(app.config).values()).total_seconds() * 1_000_000),
             lookups=app.config.lookups,
         )
         before = set(self.files(app))

@@ -11,8 +11,9 @@ import pytest
 
 from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import parse_period
-from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.options import tables_of
 from backfill.run.request import ReplayRequest, new_run_id
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.contract import QUARANTINE_EXCEPTION_MESSAGE
 from headrace.kafka.sender import KafkaRecord
@@ -100,7 +101,9 @@ class Bounded:
         return run_live(app, workspace, self.spark, live_sources(app, {}), Drain(), once=True)
 
     def replay(self, app: LoadedApp) -> Certificate:
-        threshold_us = round(smallest_threshold(app).total_seconds() * 1_000_000)
+        threshold_us = round(
+            smallest_threshold(of_the_past(app.config).values()).total_seconds() * 1_000_000
+        )
         period = parse_period("2020-01-01", "2100-01-01")
         request = ReplayRequest(tuple(tables_of(app).values()), period, (), "bounded", threshold_us)
         run = AppRun(app, self.pipelines.workspace, new_run_id())

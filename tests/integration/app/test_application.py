@@ -11,9 +11,10 @@ import pytest
 
 from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import parse_period
-from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.options import tables_of
 from backfill.run.request import ReplayRequest, new_run_id, state_of
 from backfill.streams import Replay
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
@@ -119,7 +120,10 @@ class Stage:
             parse_period("2020-01-01", "2100-01-01"),
             (),
             "bounded",
-            int(smallest_threshold(app).total_seconds() * MICROSECONDS_PER_S),
+            int(
+                smallest_threshold(of_the_past(app.config).values()).total_seconds()
+                * MICROSECONDS_PER_S
+            ),
         )
         run = AppRun(app, self.workspace, new_run_id())
         return replay_app(run, request, self.spark, Drain())

@@ -15,9 +15,10 @@ import pytest
 
 from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import parse_period
-from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.options import tables_of
 from backfill.run.request import ReplayRequest
 from examples.cdc.generate import Wanted, accounts_after, generate
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.signals import Drain
 from stream_app.live import live_sources, run_live
@@ -77,7 +78,10 @@ class Billing:
             parse_period(*ALL_TIMES),
             (),
             order,
-            round(smallest_threshold(app).total_seconds() * MICROSECONDS_PER_S),
+            round(
+                smallest_threshold(of_the_past(app.config).values()).total_seconds()
+                * MICROSECONDS_PER_S
+            ),
         )
         run = AppRun(app, self.workspace, f"{self.name}-{run_id}")
         return replay_app(run, request, self.spark, Drain())

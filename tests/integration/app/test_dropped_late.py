@@ -11,9 +11,10 @@ import pytest
 
 from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import parse_period
-from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.options import tables_of
 from backfill.run.request import ReplayRequest, new_run_id
 from headrace.application.late_rows import DroppedLate
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.contract import with_metadata
 from headrace.schema.arrow import to_arrow
@@ -87,7 +88,9 @@ class Table:
         return load_app(path, self.pipelines.workspace)
 
     def replay(self, app: LoadedApp) -> Certificate:
-        threshold = smallest_threshold(app) // timedelta(microseconds=1)
+        threshold = smallest_threshold(of_the_past(app.config).values()) // timedelta(
+            microseconds=1
+        )
         period = parse_period("2026-03-01", "2026-03-02")
         request = ReplayRequest(tuple(tables_of(app).values()), period, (), "bounded", threshold)
         run = AppRun(app, self.pipelines.workspace, new_run_id())

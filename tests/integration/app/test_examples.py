@@ -19,9 +19,10 @@ from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import Period, parse_period
 from backfill.plan.steps import STEP_LIMITS, Limits
 from backfill.results.compare import CompareOptions, compare
-from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.options import tables_of
 from backfill.run.request import ReplayRequest, state_of
 from examples.playback.generate import Wanted, generate
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.embedded.process import wait_until
 from headrace.signals import Drain
@@ -112,7 +113,13 @@ class Playback:
             Period(asked.start_us - 2 * HOUR_US, asked.end_us_exclusive + 6 * HOUR_US),
             (),
             order,
-            round((threshold_s or smallest_threshold(app).total_seconds()) * MICROSECONDS_PER_S),
+            round(
+                (
+                    threshold_s
+                    or smallest_threshold(of_the_past(app.config).values()).total_seconds()
+                )
+                * MICROSECONDS_PER_S
+            ),
             emitted=asked,
             stage=True,
         )

@@ -16,8 +16,9 @@ from backfill.apps.replay import AppRun, replay_app
 from backfill.plan.period import Period, parse_period
 from backfill.results.compare import CompareOptions
 from backfill.results.sweep import Sweep, cheapest, forget_killed
-from backfill.run.options import smallest_threshold, tables_of
+from backfill.run.options import tables_of
 from backfill.run.request import ReplayRequest, state_of
+from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.errors import Terminal, Transient, UsageError
 from headrace.iceberg import replace
@@ -90,7 +91,7 @@ class Stage:
             read,
             (),
             "bounded",
-            round(smallest_threshold(app).total_seconds() * 1_000_000),
+            round(smallest_threshold(of_the_past(app.config).values()).total_seconds() * 1_000_000),
             emitted=PERIOD,
             stage=stage,
         )

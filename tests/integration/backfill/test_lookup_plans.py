@@ -12,6 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from backfill.command.plan_report import as_json, as_text
+from backfill.command.start import PlannedReplay
 from backfill.lookups.source import lookup_columns, snapshot_rows
 from backfill.plan.period import Period
 from backfill.run import tags
@@ -99,8 +100,8 @@ def test_a_step_ends_where_the_lookup_changes(planning: Planning) -> None:
     # What is cut in two has its rows once.
     assert plan.rows == 4
     told = f"titles: {lookup.table} as of replayed, 2 snapshots {lookup.snapshots[0]}, "
-    assert told in as_text(plan, {})
-    assert f'"name": "titles",\n      "table": "{lookup.table}"' in as_json(plan, {})
+    assert told in as_text(PlannedReplay(plan), {})
+    assert f'"name": "titles",\n      "table": "{lookup.table}"' in as_json(PlannedReplay(plan), {})
 
 
 @pytest.mark.parametrize("as_of", ["today", "snapshot", "time"])

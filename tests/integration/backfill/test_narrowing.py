@@ -13,6 +13,7 @@ from backfill.apps.replay import AppRun, replay_app
 from backfill.apps.spark_source import NAME, ReplaySource
 from backfill.apps.used_columns import table_uses
 from backfill.command.plan_report import as_json, as_text
+from backfill.command.start import PlannedReplay
 from backfill.plan.period import parse_period
 from backfill.read.row_filter import mask
 from backfill.run.planning import plan_of
@@ -190,7 +191,8 @@ def test_a_plan_says_what_is_not_read(narrow: Narrow) -> None:
     uses = query_of(app, narrow.workspace, narrow.spark, INGESTION_TS).uses
     plan = plan_of(narrow.workspace, narrow.request, conditions_of(uses))
     parts = list(partial_reads(plan, narrow.workspace, uses))
-    text, machine = as_text(plan, {}, parts), as_json(plan, {}, parts)
+    planned = PlannedReplay(plan, parts)
+    text, machine = as_text(planned, {}), as_json(planned, {})
     assert (
         "only rows with id >= 60: 1 more files, 50 rows, have none of these and are not read"
         in text

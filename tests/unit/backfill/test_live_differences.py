@@ -9,6 +9,7 @@ import pytest
 
 from backfill.apps.live_differences import KINDS, WHAT_TO_DO, LiveDifference
 from backfill.command.plan_report import as_json, as_text
+from backfill.command.start import PlannedReplay
 from backfill.plan.period import parse_period
 from backfill.plan.plan import Plan
 
@@ -27,11 +28,11 @@ def test_the_page_has_every_kind(kind: str) -> None:
 
 
 def test_a_plan_gives_each_advice_once() -> None:
-    text = as_text(PLAN, {}, differences=FOUND)
+    text = as_text(PlannedReplay(PLAN, differences=FOUND), {})
     assert "may differ from live, join: INNER JOIN ON a = b" in text
     assert "may differ from live, random: rand(1)\nmay differ from live, random: uuid()\n" in text
     assert text.count(WHAT_TO_DO["random"]) == 1
-    said = json.loads(as_json(PLAN, {}, differences=FOUND))["differs_from_live"]
+    said = json.loads(as_json(PlannedReplay(PLAN, differences=FOUND), {}))["differs_from_live"]
     assert [one["kind"] for one in said] == ["join", "random", "random"]
     assert said[0] == {
         "kind": "join",

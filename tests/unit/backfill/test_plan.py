@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from backfill.command.plan_report import as_text
 from backfill.command.progress import app_kind, remember, speeds_for
+from backfill.command.start import PlannedReplay
 from backfill.plan.period import Period, duration
 from backfill.plan.picture import as_svg, draw, drawable
 from backfill.plan.plan import Plan, planned_source, read_head, read_plan
@@ -64,7 +65,7 @@ def test_it_says_what_is_read_twice_and_where() -> None:
     assert [(file.path, file.units, file.bytes_read_again) for file in source.worst] == [
         ("wide.parquet", 3, 1_000)
     ]
-    text = as_text(a_plan(), {"jsonl": 93.0})
+    text = as_text(PlannedReplay(a_plan()), {"jsonl": 93.0})
     assert "wide.parquet" in text
     assert "with --max-misalignment 7min, nothing would be read twice" in text
     assert "about 1 s to jsonl" in text
@@ -72,7 +73,7 @@ def test_it_says_what_is_read_twice_and_where() -> None:
 
 def test_where_there_is_nothing_no_figure_is_given() -> None:
     empty = Plan(Period(0, MINUTE), (), "bounded", 1, (), ())
-    text = as_text(empty, {"jsonl": 93.0})
+    text = as_text(PlannedReplay(empty), {"jsonl": 93.0})
     assert text.splitlines()[-1] == "nothing to replay: no steps and no rows"
     assert "about" not in text
 

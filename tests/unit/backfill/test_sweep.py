@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from backfill.results.runs import runs_of
@@ -8,8 +7,7 @@ from backfill.results.sweep import (
     SweepResult,
     cheapest,
     forget_killed,
-    new_try,
-    report_json,
+    report_facts,
     report_text,
 )
 from backfill.run.request import new_run_id, state_of
@@ -38,7 +36,7 @@ def test_the_table_marks_it_or_says_that_there_is_none() -> None:
     text = report_text([tried(1, 50.0), tried(15, 20.0)], 99.9)
     assert text.splitlines()[2].endswith("← cheapest safe")
     assert report_text([tried(1, 1.0, match=50.0)], 99.9).endswith("99.9 % are required")
-    said = json.loads(report_json([tried(1, 50.0, match=50.0), tried(15, 20.0)], 99.9))
+    said = report_facts([tried(1, 50.0, match=50.0), tried(15, 20.0)], 99.9)
     assert said["cheapest_safe_us"] == 15 * MINUTE_US
     assert [one["safe"] for one in said["tried"]] == [False, True]
 
@@ -47,7 +45,7 @@ def test_what_a_killed_sweep_has_left_is_not_a_run_that_is_called_so(tmp_path: P
     (tmp_path / "headrace.yaml").write_text('clusters: {c: {bootstrap_servers: "127.0.0.1:1"}}')
     workspace = load_workspace(tmp_path)
     others = {"sweep-of-march", "sweep-20260301", new_run_id()}
-    for name in (*others, new_try()):
+    for name in (*others, new_run_id("sweep")):
         # Begun, and not yet on record.
         state_of(workspace, name).folder.mkdir(parents=True)
     forget_killed(workspace)

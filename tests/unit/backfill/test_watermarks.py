@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backfill.command.plan_report import as_json, as_text
+from backfill.command.start import PlannedReplay
 from backfill.plan.period import parse_period
 from backfill.plan.plan import read_plan
 from backfill.plan.steps import Limits
@@ -157,10 +158,10 @@ def test_after_an_outage_it_is_the_outage_and_with_pace_the_width_of_a_file(
     assert (one.column, one.unknown, one.is_given) == ("At", None, False)
     assert one.cause is not None
     assert (one.cause.step, one.cause.newest_us) == (1, DAY_US + 60 * MINUTE_US)
-    text = as_text(plan, {})
+    text = as_text(PlannedReplay(plan), {})
     assert "wider by 59min 1s than live (0 ms)" in text
     assert "step 1 has records that arrived at 2026-03-01T01:00:06Z" in text
-    assert '"widened_by_ms": 3540001.0' in as_json(plan, {})
+    assert '"widened_by_ms": 3540001.0' in as_json(PlannedReplay(plan), {})
     assert widened_min(tables.plan(tables.make("paced", PACED))) == 2
     # What live would have waited for anyway costs nothing.
     assert widened_min(tables.plan("lake.events.paced", delay_min=10)) == 0
@@ -177,12 +178,12 @@ def test_times_without_bounds_are_read_or_the_replay_is_refused(tables: Tables) 
     with pytest.raises(UsageError, match=r"data file .*parquet has no bounds of At") as raised:
         require_known(plan)
     assert "--scan-without-bounds" in str(raised.value)
-    assert "cannot compute" in as_text(plan, {})
+    assert "cannot compute" in as_text(PlannedReplay(plan), {})
     assert widened_min(tables.plan(name, scan=True)) == 59
     given = tables.plan(name, widen_by_us=MINUTE_US)
     assert given.watermarks[0].is_given
     require_known(given)
-    assert "as you say, wider by 1min" in as_text(given, {})
+    assert "as you say, wider by 1min" in as_text(PlannedReplay(given), {})
 
 
 def test_no_such_column_and_no_row_with_a_time(tables: Tables) -> None:
@@ -203,7 +204,9 @@ def test_a_record_from_the_future_is_named_with_its_file_and_bounded_by_max_ahea
         require_known(plan)
     assert cause.file in str(raised.value)
     assert "max_ahead" in str(raised.value)
-    assert "ahead of its arrival: bound it by watermarks.events.max_ahead" in as_text(plan, {})
+    assert "ahead of its arrival: bound it by watermarks.events.max_ahead" in as_text(
+        PlannedReplay(plan), {}
+    )
     require_known(tables.plan(name, widen_by_us=0))
     for action in ("drop", "clamp"):
         bounded = tables.plan(name, Ahead("at", 5 * MINUTE_US, action))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headrace.contract import RAW_SCHEMA
 from headrace.expressions.allowed_functions import ALLOWED, KEYWORDS, REFUSED
-from headrace.expressions.check import check_filter
+from headrace.expressions.projection import check_filter
 from headrace.expressions.tokens import BARE_CALLS
 from tests.unit.expressions.schema import SCHEMA
 

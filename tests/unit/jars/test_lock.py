@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.jars.lock import ALWAYS, JAR_SETS, Jar, locked, parse, render
+from headrace.jars.lock import ALWAYS, JAR_SETS, Jar, locked, parse
+from tools.write_locks import render
 
 _WORDS = st.text("abz019._-", min_size=1, max_size=6)
 _HASHES = st.binary(min_size=32, max_size=32).map(bytes.hex)

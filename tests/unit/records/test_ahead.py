@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.application.ahead_of_time import Ahead, arrivals, hold_back
-from headrace.contract import METADATA, with_metadata
+from headrace.application.ahead_of_time import Ahead, hold_back
+from headrace.contract import INGESTION_TS, METADATA, with_metadata
 from headrace.errors import Terminal
+from headrace.records.arrow import times_of
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.model import Field, Primitive, Record
 
@@ -61,7 +62,7 @@ def test_each_row_by_itself(
     times: list[tuple[dt.datetime | None, dt.datetime]], action: OnAhead
 ) -> None:
     batch = batch_of(times)
-    held = hold_back(batch, Ahead("AT", LIMIT_US, action), arrivals(batch))
+    held = hold_back(batch, Ahead("AT", LIMIT_US, action), times_of(batch, INGESTION_TS))
     limit = dt.timedelta(microseconds=LIMIT_US)
     expected: list[dict[str, Any]] = []
     over = []
@@ -83,7 +84,7 @@ def test_the_limit_itself_is_not_ahead(excess_us: int) -> None:
     arrived = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
     at = arrived + dt.timedelta(microseconds=LIMIT_US + excess_us)
     batch = batch_of([(at, arrived)])
-    held = hold_back(batch, Ahead("at", LIMIT_US, "drop"), arrivals(batch))
+    held = hold_back(batch, Ahead("at", LIMIT_US, "drop"), times_of(batch, INGESTION_TS))
     assert held.batch.num_rows == 1 - excess_us
 
 
@@ -91,7 +92,7 @@ def test_the_limit_itself_is_not_ahead(excess_us: int) -> None:
 def test_a_column_that_is_no_time_is_told(column: str) -> None:
     batch = batch_of([])
     with pytest.raises(Terminal, match=f"max_ahead is for {column}"):
-        hold_back(batch, Ahead(column, 1, "drop"), arrivals(batch))
+        hold_back(batch, Ahead(column, 1, "drop"), times_of(batch, INGESTION_TS))
 
 
 def test_it_goes_through_json() -> None:

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import zlib
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote_plus
 
 from headrace.expressions.compiled.functions.rows import Row
 from headrace.expressions.compiled.functions.time_formats import reader, writer
@@ -112,15 +113,15 @@ _TABLE: Final = (
     Row("encode to_binary", "s's>y?", "{0}.encode({by})", by=_UTF_8),
     Row("base64", "y>s", "{f}({0}).decode()", base64.b64encode),
     Row("unhex", "s>y~", encodings.bytes_of_hex),
-    Row("hex", "#>s", encodings.hex_of_whole),
+    Row("hex", "#>s", f"format({{0}} & {_UNSIGNED}, 'X')"),
     Row("hex", "y>s", "{0}.hex().upper()"),
     Row("md5", "y>s", "{f}({0}, usedforsecurity=False).hexdigest()", hashlib.md5),
     Row("sha1 sha", "y>s", "{f}({0}, usedforsecurity=False).hexdigest()", hashlib.sha1),
     Row("sha2", "y'i>s?", "{by}({0}).hexdigest()", by=_SUMS),
     Row("crc32", "y>l", zlib.crc32),
-    Row("url_encode", "s>s?", encodings.url_encoded),
+    Row("url_encode", "s>s?", "{f}({0}, safe='*').replace('~', '%7E')", quote_plus),
     Row("url_decode", "s>s!?", encodings.url_decoded),
-    Row("bin", "l>s", encodings.binary_digits),
+    Row("bin", "l>s", f"format({{0}} & {_UNSIGNED}, 'b')"),
     Row("conv", "sii>s!~", encodings.converted),
     Row("positive +", "#>=", "{0}"),
     Row("positive +", "d>d", "{0}"),
@@ -178,7 +179,7 @@ _TABLE: Final = (
     Row("add_months", "ai>a!", moments.months_later),
     Row("date_add dateadd", "ai>a", moments.days_later),
     Row("date_sub", "ai>a", "{f}({0}, -{1})", moments.days_later),
-    Row("datediff date_diff", "aa>i", moments.days_between),
+    Row("datediff date_diff", "aa>i", "{f}({0}, -{1})", moments.days_later),
     Row("trunc", "a's>a^?", by=_STARTS),
     Row("make_date", "iii>a!", moments.date_of),
     Row("unix_date", "a>i", "{0}"),
@@ -198,8 +199,8 @@ _TABLE: Final = (
     Row(
         "from_unixtime",
         "l's>s!?",
-        "{by}({f}({0}, 1000000))",
-        moments.micros_exactly,
+        "{by}({f}(0, {0} * 1000000))",
+        moments.micros_later,
         writer,
         (_SECONDS,),
     ),

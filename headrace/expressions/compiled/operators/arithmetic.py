@@ -109,8 +109,6 @@ def is_nan(scope: Scope, value: Fragment) -> Fragment:
 
 def tried(operator: str, scope: Scope, left: Fragment, right: Fragment) -> Fragment:
     """Compile `try_add` and its like of whole numbers and doubles."""
-    if left.fails or right.fails:
-        raise Refused("try_ functions of what may be undefined")
     left, right = reckonable(scope, left, right)
     if left.fails or right.fails:
         raise Refused("try_ functions of what may be undefined")

@@ -104,8 +104,9 @@ def extreme(name: str, scope: Scope, *arguments: Fragment) -> Fragment:
     values, kind = alike(scope, arguments, f"{name}()")
     if kind not in ORDERED:
         raise Refused(f"{name}() of {values[0].kind_name}")
-    function = getattr(lists, f"{name}_double" if kind is DOUBLE else name)
+    function = lists.greatest if name == "greatest" else lists.least
     listed = ", ".join(one.source for one in values)
+    listed += f", key={scope.helper(lists.nan_last)}" if kind is DOUBLE else ""
     fails = any(one.fails for one in values)
     nullable = all(one.nullable for one in values)
     declared = all(one.is_optional for one in values)

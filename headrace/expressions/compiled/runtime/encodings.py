@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote_plus, unquote_plus
+from urllib.parse import unquote_plus
 
 from headrace.expressions.compiled.runtime.errors import Undefined
 
@@ -19,16 +19,6 @@ def bytes_of_hex(text: str) -> bytes | None:
     if not _HEXADECIMAL.fullmatch(text):
         return None
     return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
-
-
-def hex_of_whole(value: int) -> str:
-    """Return the hexadecimal digits of a long in two's complement."""
-    return f"{value & _LONG:X}"
-
-
-def url_encoded(text: str) -> str:
-    """Return a text as a form's value in a URL."""
-    return quote_plus(text, safe="*").replace("~", "%7E")
 
 
 def url_decoded(text: str) -> str:
@@ -49,11 +39,6 @@ def has_luhn_digit(text: str) -> bool:
         twice = 2 * digit // 10 + 2 * digit % 10
         total += digit * last.count(str(digit)) + twice * doubled.count(str(digit))
     return total % 10 == 0
-
-
-def binary_digits(value: int) -> str:
-    """Return the binary digits of a long in two's complement."""
-    return f"{value & _LONG:b}"
 
 
 def converted(text: str, base: int, to: int) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.expressions.compiled.runtime.errors import Undefined
 from headrace.expressions.compiled.runtime.texts import joined as joined_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def item(items: list[Any], index: int) -> Any:  # noqa: ANN401 - whatever the list holds
@@ -55,25 +58,16 @@ def joined(items: list[str | None], separator: str, null: str | None = None) -> 
     )
 
 
-def greatest(*values: Any) -> Any:  # noqa: ANN401 - whatever is compared
+def greatest(*values: Any, key: Callable[[Any], Any] | None = None) -> Any:  # noqa: ANN401 - whatever is compared
     """Return the greatest value, the first of equal ones."""
-    return max((one for one in values if one is not None), default=None)
+    return max((one for one in values if one is not None), default=None, key=key)
 
 
-def least(*values: Any) -> Any:  # noqa: ANN401 - as above
+def least(*values: Any, key: Callable[[Any], Any] | None = None) -> Any:  # noqa: ANN401 - as above
     """Return the least value, the first of equal ones."""
-    return min((one for one in values if one is not None), default=None)
+    return min((one for one in values if one is not None), default=None, key=key)
 
 
-def greatest_double(*values: float | None) -> float | None:
-    """Return the greatest double; NaN is greater than any."""
-    return max((one for one in values if one is not None), default=None, key=_order)
-
-
-def least_double(*values: float | None) -> float | None:
-    """Return the least double."""
-    return min((one for one in values if one is not None), default=None, key=_order)
-
-
-def _order(value: float) -> tuple[bool, float]:
+def nan_last(value: float) -> tuple[bool, float]:
+    """Return what orders doubles: NaN is greater than any."""
     return value != value, value  # noqa: PLR0124 - the test for NaN

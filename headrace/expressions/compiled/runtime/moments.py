@@ -9,15 +9,7 @@ from typing import Final
 from headrace.expressions.compiled.runtime.errors import Undefined, overflow
 from headrace.expressions.compiled.runtime.numbers import SPACES
 from headrace.records.times import in_our_years, instant_text
-from headrace.times import (
-    DAY_US,
-    EPOCH,
-    EPOCH_ORDINAL,
-    FIRST_DAY,
-    LAST_DAY,
-    MICROSECOND,
-    SECOND_US,
-)
+from headrace.times import DAY_US, EPOCH, EPOCH_ORDINAL, FIRST_DAY, LAST_DAY, MICROSECOND, SECOND_US
 
 _ERA_DAYS: Final = 146_097
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -56,10 +48,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 def start_of_day(days: int) -> int:
     """Return the timestamp at which a date begins."""
-    micros = days * DAY_US
-    if not -(2**63) <= micros < 2**63:
-        overflow("timestamp")
-    return micros
+    return micros_later(0, days * DAY_US)
 
 
 def micros_of_text(text: str) -> int | None:
@@ -83,12 +72,9 @@ def days_of_text(text: str) -> int:
     if found is None:
         raise Undefined("the text is no date")
     try:
-        days = days_of(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+        return _in_range(days_of(int(found[1]), int(found[2] or 1), int(found[3] or 1)))
     except ValueError:
         raise Undefined("the text is no date") from None
-    if not -(2**31) <= days < 2**31:
-        overflow("date")
-    return days
 
 
 def day_of_year(days: int) -> int:
@@ -148,19 +134,6 @@ def year_text(year: int) -> str:
 def days_later(days: int, more: int) -> int:
     """Return another date, as Java adds ints: beyond the largest one follows the least."""
     return (days + more + 2**31) % 2**32 - 2**31
-
-
-def days_between(end: int, start: int) -> int:
-    """Return how many days lie between two dates, as Java subtracts ints."""
-    return days_later(end, -start)
-
-
-def micros_exactly(number: int, unit_us: int) -> int:
-    """Return a number of units as a timestamp."""
-    micros = number * unit_us
-    if not -(2**63) <= micros < 2**63:
-        overflow("timestamp")
-    return micros
 
 
 def micros_clamped(seconds: int) -> int:
@@ -247,7 +220,7 @@ def next_day(days: int, name: str) -> int:
 
 def week(days: int) -> int:
     """Return the number of the week: the first one of a year has its first Thursday."""
-    thursday = days - (days + 3) % 7 + 3
+    thursday = week_start(days) + 3
     return (thursday - days_of(civil(thursday)[0], 1, 1)) // 7 + 1
 
 
