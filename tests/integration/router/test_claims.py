@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headrace.embedded.process import wait_until
 from headrace.kafka.bulk import producer_settings
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.log_topic import LogTopic
@@ -15,6 +16,7 @@ from router.ledger import claims
 from router.ledger.claims import HeldElsewhere, TakenOver
 from router.ledger.topic import LedgerTopic, ledger_topic
 from router.tasks.transactions import Transactions
+from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,6 +83,8 @@ def test_what_a_zombie_has_sent_is_read_by_nobody(
     worker.commit()
     with pytest.raises(Fenced):
         zombie.commit()
+    # A committed transaction can be read a moment later: its marks are still on their way.
+    assert wait_until(lambda: values(kafka, f"{stream}.out") != [], LIMIT_S)
     assert values(kafka, f"{stream}.out") == [b"by the worker"]
 
 
