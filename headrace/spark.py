@@ -108,6 +108,9 @@ def start_session(
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - as above
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 
+    from headrace.jvm.pyspark_start import without_pandas  # noqa: PLC0415 - as above
+
+    without_pandas()
     log_file = log_path(workspace, name)
     settings = session_settings(workspace, name, log_file, conf or {})
     _, banner = java_and_banner()

@@ -19,8 +19,9 @@ from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits, reader_of
 from headrace.landing.completeness import Ends, NeverAhead
 from headrace.line.job import Batch
-from headrace.line.line import PROGRESS_KEPT, Line, run_lines
+from headrace.line.line import Line, line_settings, run_lines
 from headrace.locks import hold
+from headrace.spark import SCHEDULER_JVM
 from lake_writer.following import Following
 from lake_writer.plan import landing_plan
 from lake_writer.slices import ASSUMED_BYTES, part_of, sampled_bytes, slices, tasks_for
@@ -66,7 +67,7 @@ class LakeWriter:
         Returns the Spark settings that the writer wants on top of the workspace's.
         """
         self._job.prepare()
-        return dict(PROGRESS_KEPT)
+        return {**SCHEDULER_JVM, **line_settings("lake_writer.task")}
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Landed:
         """Run until everything there is now has landed, or until asked to drain.

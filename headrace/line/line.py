@@ -20,6 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace.errors import Terminal
 from headrace.jvm import failures
+from headrace.jvm.pyspark_start import without_lookup
+from headrace.jvm.python_workers import IMPORTS
 from headrace.line.source import NAME, WORKS, LineSource
 from headrace.line.turns import Turns
 from headrace.queries.streaming import explained
@@ -43,6 +45,8 @@ CHECK_EVERY_S: Final = 0.2
 PATIENCE_S: Final = 1.0
 # Spark keeps this many reports of progress of a query; a line goes on for months.
 PROGRESS_KEPT: Final = {"spark.sql.streaming.numRecentProgressUpdates": "100"}
+# What its workers import before they are forked: with a list of its own, nothing that reads tables.
+IMPORTS_KEY: Final = f"spark.executorEnv.{IMPORTS}"
 METRICS: Final = "line"
 # The system takes some hundred bytes for the path of a socket, whatever TMPDIR is.
 LONGEST_PARENT_BYTES: Final = 60
@@ -134,6 +138,7 @@ class Line:
         # Jobs know where they are: what Spark has kept of an earlier query is of no use.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
         self._number, self._batch = 0, {}
+        without_lookup(spark)
         spark.dataSource.register(LineSource)
         answers = spark.readStream.format(NAME).option("socket", str(self._listener.address)).load()
         counted = answers.observe(
@@ -243,6 +248,11 @@ class Line:
             if not one.ended and (not self._batch or one.job.name in self._batch):
                 one.fail(problem)
         self._batch = {}
+
+
+def line_settings(*modules: str) -> dict[str, str]:
+    """Return Spark's settings for lines whose tasks use these modules."""
+    return {**PROGRESS_KEPT, IMPORTS_KEY: ",".join((LineSource.__module__, "pyarrow", *modules))}
 
 
 def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
