@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import psutil
 import structlog
-from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace.errors import Terminal
 from headrace.jvm import failures
-from headrace.jvm.pyspark_start import without_lookup
 from headrace.jvm.python_workers import IMPORTS
-from headrace.line.source import NAME, WORKS, LineSource
+from headrace.line.questions import SOURCE_MODULE, WORKS
 from headrace.line.turns import Turns
 from headrace.queries.streaming import explained
 
@@ -135,6 +133,11 @@ class Line:
         self._stop()
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody names it; the JVM starts before it is imported
+
+        from headrace.jvm.pyspark_start import without_lookup  # noqa: PLC0415 - as above
+        from headrace.line.source import NAME, LineSource  # noqa: PLC0415 - as above
+
         # Jobs know where they are: what Spark has kept of an earlier query is of no use.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
         self._number, self._batch = 0, {}
@@ -252,7 +255,7 @@ class Line:
 
 def line_settings(*modules: str) -> dict[str, str]:
     """Return Spark's settings for lines whose tasks use these modules."""
-    return {**PROGRESS_KEPT, IMPORTS_KEY: ",".join((LineSource.__module__, "pyarrow", *modules))}
+    return {**PROGRESS_KEPT, IMPORTS_KEY: ",".join((SOURCE_MODULE, "pyarrow", *modules))}
 
 
 def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:

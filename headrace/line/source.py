@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from headrace.line.questions import LATEST, WORKS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from multiprocessing.connection import Connection
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
 NAME: Final = "headrace_line"
 ANSWERS: Final = "job STRING, answer BINARY, events BIGINT, bytes BIGINT, lag BIGINT"
-LATEST: Final = "latest"
-WORKS: Final = "works"
 
 
 class LineSource(DataSource):

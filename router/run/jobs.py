@@ -54,13 +54,13 @@ class StreamRouter:
         self._plan = plan = self._planner.plan()
         self._alone = {one.name: one for one in plan.outlets if is_alone(one, plan)}
 
-    def prepare(self) -> dict[str, str]:
-        """Check the source and make what is missing of the targets, before a JVM starts.
-
-        Returns the Spark settings that the stream's queries want on top of the workspace's.
-        """
+    def prepare(self) -> None:
+        """Check the source; it needs no Spark."""
         source = self._plan.source
         self._planner.kafka(source.cluster).require_topic(source.topic)
+
+    def settings(self) -> dict[str, str]:
+        """Return the Spark settings that the stream's queries want on top of the workspace's."""
         # What Spark evaluates uses Spark's side of Arrow and pandas, too.
         ours = dict(PROGRESS_KEPT) if self._alone else line_settings("router.tasks.task")
         conf = {**ours, **self._stream.spark_conf}
