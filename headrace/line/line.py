@@ -45,6 +45,11 @@ PATIENCE_S: Final = 1.0
 PROGRESS_KEPT: Final = {"spark.sql.streaming.numRecentProgressUpdates": "100"}
 # What its workers import before they are forked: with a list of its own, nothing that reads tables.
 IMPORTS_KEY: Final = f"spark.executorEnv.{IMPORTS}"
+# A batch is a few rows: compiling code for them takes longer than doing without it.
+NO_CODE: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 METRICS: Final = "line"
 # The system takes some hundred bytes for the path of a socket, whatever TMPDIR is.
 LONGEST_PARENT_BYTES: Final = 60
@@ -254,8 +259,8 @@ class Line:
 
 
 def line_settings(*modules: str) -> dict[str, str]:
-    """Return Spark's settings for lines whose tasks use these modules."""
-    return {**PROGRESS_KEPT, IMPORTS_KEY: ",".join((SOURCE_MODULE, "pyarrow", *modules))}
+    """Return Spark's settings for lines of which Spark evaluates nothing; tasks use these modules."""
+    return {**PROGRESS_KEPT, **NO_CODE, IMPORTS_KEY: ",".join((SOURCE_MODULE, "pyarrow", *modules))}
 
 
 def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:

@@ -57,10 +57,13 @@ def test_spark_looks_where_a_package_may_bring_a_source(
     without_lookup(session)
 
 
-def test_settings_of_spark_need_no_client_of_a_catalog() -> None:
+@pytest.mark.parametrize(
+    "modules", ["headrace.spark, router.run.jobs", "lake_writer.cli, lake_writer.spark_settings"]
+)
+def test_until_the_jvm_is_started_nothing_is_imported_that_takes_long(modules: str) -> None:
     code = (
         "import sys\n"
-        "import headrace.spark\n"
-        "assert not {'pyiceberg', 'pandas', 'pyarrow'} & set(sys.modules)\n"
+        f"import {modules}\n"
+        "assert not {'pyspark', 'pyiceberg', 'pandas', 'pyarrow', 'numpy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
