@@ -30,10 +30,24 @@ PORT: Final = "PYSPARK_GATEWAY_PORT"
 SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
 
 
+class Given:
+    """The JVM that has started us: `spark-submit` of a Python program."""
+
+    def gateway(self) -> Any:  # noqa: ANN401 - py4j has no types
+        """Return pyspark's connection to it."""
+        from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - as below
+
+        return launch_gateway()  # type: ignore[no-untyped-call]  # pyspark types it not
+
+    def end(self) -> None:
+        """Leave it as it is."""
+
+
 class Launched:
     """A JVM, from its start on."""
 
     def __init__(self, settings: Mapping[str, str], output: IO[bytes]) -> None:
+        self._is_used = False
         given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         submit = str(Path(os.environ["SPARK_HOME"]) / "bin" / "spark-submit")
         more = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
@@ -67,10 +81,13 @@ class Launched:
         with _named(said):
             found: Any = launch_gateway()  # type: ignore[no-untyped-call]  # pyspark types it not
         found.proc = self.process
+        self._is_used = True
         return found
 
     def end(self) -> None:
-        """End a JVM that nobody needs."""
+        """End a JVM that nobody needs; pyspark keeps one that it has connected to."""
+        if self._is_used:
+            return
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_S)
