@@ -9,22 +9,23 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import psutil
 import structlog
 
 from headrace import state_files
-from headrace.errors import Terminal, Transient
+from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.iceberg.catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
 from headrace.jars.java import java_and_banner
 from headrace.jvm import class_archive
+from headrace.jvm.launch import PORT, Given, InBackground, Launched
 from headrace.jvm.python_launcher import use_our_spark, without_archives
 from headrace.secret import SECRET_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -76,14 +77,16 @@ def session(
     conf: Mapping[str, str] | None = None,
     *,
     lasting: bool = False,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Iterator[SparkSession]:
     """Hold a session for the length of a command; `lasting` ones go on until they are asked to end.
 
-    Those who ask for that wait for nothing further.
+    Those who ask for that wait for nothing further. `meanwhile` is called while the JVM starts;
+    what it raises ends the JVM.
     """
+    spark = start_session(workspace, name, conf, keeps_classes=not lasting, meanwhile=meanwhile)
     from headrace.jvm import failures  # noqa: PLC0415 - importing py4j takes long, as pyspark does
 
-    spark = start_session(workspace, name, conf, keeps_classes=not lasting)
     try:
         yield spark
     finally:
@@ -102,38 +105,70 @@ def start_session(
     conf: Mapping[str, str] | None = None,
     *,
     keeps_classes: bool = False,
+    meanwhile: Callable[[], object] | None = None,
 ) -> SparkSession:
     """Start Spark for one command. Its log goes to a file of the workspace, not to the terminal."""
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - importing it takes a second
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - as above
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
-
-    log_file = log_path(workspace, name)
-    settings = session_settings(workspace, name, log_file, conf or {})
-    _, banner = java_and_banner()
-    _require_master(settings["spark.master"])
+    conf, log_file = conf or {}, log_path(workspace, name)
+    given = {"spark.master": workspace.spark.master, **workspace.spark.conf, **conf}
+    master = given["spark.master"]
+    _require_master(master)
     use_our_spark()
+    local = master.startswith("local") and PYTHONPATH not in given
+    log.info("starting Spark", master=master)
+    # The log has what earlier starts have said, too.
+    begins_at = log_file.stat().st_size if log_file.exists() else 0
+    python = without_archives(workspace.state_dir) if local else contextlib.nullcontext()
+    with log_file.open("ab") as output, _our_ctrl_c(), python:
+        starting = InBackground(
+            lambda: _launched(workspace, name, conf, output, keeps_classes=keeps_classes)
+        )
+        try:
+            if meanwhile is not None:
+                meanwhile()
+            try:
+                return _connected(*starting.result())
+            except HeadraceError:
+                raise
+            except Exception as problem:  # noqa: BLE001 - from py4j, Java and the launcher alike
+                said = _written_since(log_file, begins_at) + str(problem)
+                raise why_not_started(master, log_file, said, problem) from None
+        except BaseException:
+            with contextlib.suppress(Exception):
+                jvm, settings = starting.result()
+                jvm.end()
+                class_archive.give_back(settings[JAVA_OPTIONS])
+            raise
+
+
+def _launched(
+    workspace: Workspace,
+    name: str,
+    conf: Mapping[str, str],
+    output: IO[bytes],
+    *,
+    keeps_classes: bool,
+) -> tuple[Launched | Given, Mapping[str, str]]:
+    """Start the JVM; return the settings of its session, too."""
+    settings = session_settings(workspace, name, log_path(workspace, name), conf)
+    _, banner = java_and_banner()
     settings[JAVA_OPTIONS] += class_archive.options(
-        banner, _classpath(settings), _said_to_java(workspace, conf or {}), keeps=keeps_classes
+        banner, _classpath(settings), _said_to_java(workspace, conf), keeps=keeps_classes
     )
     # What the JVM is launched with stands on its command line, for everybody on the machine to
     # read; the rest, secrets of catalogs among it, is handed over once it runs.
-    launch = [(name, value) for name, value in settings.items() if name.startswith(LAUNCHED)]
-    launch_conf = SparkConf(loadDefaults=False).setAll(launch)
-    whole_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    log.info("starting Spark", master=settings["spark.master"])
-    # The log has what earlier starts have said, too.
-    begins_at = log_file.stat().st_size if log_file.exists() else 0
-    local = settings["spark.master"].startswith("local") and PYTHONPATH not in settings
-    python = without_archives(workspace.state_dir) if local else contextlib.nullcontext()
-    with log_file.open("ab") as output, _our_ctrl_c(), python:
-        try:
-            gateway = launch_gateway(launch_conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]  # pyspark types it not
-            context = SparkContext(gateway=gateway, conf=whole_conf)
-        except Exception as problem:  # noqa: BLE001 - from py4j, Java and the launcher alike
-            said = _written_since(log_file, begins_at) + str(problem)
-            raise why_not_started(settings["spark.master"], log_file, said, problem) from None
-    return SparkSession(context)
+    given = {name: value for name, value in settings.items() if name.startswith(LAUNCHED)}
+    return Given() if PORT in os.environ else Launched(given, output), settings
+
+
+def _connected(jvm: Launched | Given, settings: Mapping[str, str]) -> SparkSession:
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - importing it takes long
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    from headrace.jvm.pyspark_start import without_pandas  # noqa: PLC0415 - as above
+
+    without_pandas()
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    return SparkSession(SparkContext(gateway=jvm.gateway(), conf=conf))
 
 
 @contextlib.contextmanager

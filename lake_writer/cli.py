@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace.workspace import Workspace
+    from lake_writer.writer import LakeWriter
 
 
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,14 +51,23 @@ def start(workspace: Workspace, table: LoadedLakeTable, *, once: bool, as_json: 
     """
     from headrace.signals import Drain
     from headrace.spark import session
-    from lake_writer.writer import LakeWriter
+    from lake_writer.spark_settings import writer_settings
 
-    with Drain() as drain:
-        writer = LakeWriter(workspace, table)
-        conf = writer.prepare()
-        name = f"lake-writer-{table.config.name}"
-        with session(workspace, name, conf, lasting=not once) as spark:
-            landed = writer.run(spark, drain, once=once)
+    name = f"lake-writer-{table.config.name}"
+    prepared: list[LakeWriter] = []
+
+    def prepare() -> None:
+        # What it imports takes as long as a JVM's start.
+        from lake_writer.writer import LakeWriter
+
+        prepared.append(LakeWriter(workspace, table))
+        prepared[0].prepare()
+
+    with (
+        Drain() as drain,
+        session(workspace, name, writer_settings(), lasting=not once, meanwhile=prepare) as spark,
+    ):
+        landed = prepared[0].run(spark, drain, once=once)
     _show(table, asdict(landed), as_json=as_json)
 
 

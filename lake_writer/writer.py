@@ -19,7 +19,7 @@ from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits, reader_of
 from headrace.landing.completeness import Ends, NeverAhead
 from headrace.line.job import Batch
-from headrace.line.line import PROGRESS_KEPT, Line, run_lines
+from headrace.line.line import Line, run_lines
 from headrace.locks import hold
 from lake_writer.following import Following
 from lake_writer.plan import landing_plan
@@ -60,13 +60,9 @@ class LakeWriter:
         self._workspace = workspace
         self._job = LandingJob(workspace, table)
 
-    def prepare(self) -> dict[str, str]:
-        """Check the topic, and make the table or bring it to the schema.
-
-        Returns the Spark settings that the writer wants on top of the workspace's.
-        """
+    def prepare(self) -> None:
+        """Check the topic, and make the table or bring it to the schema."""
         self._job.prepare()
-        return dict(PROGRESS_KEPT)
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Landed:
         """Run until everything there is now has landed, or until asked to drain.

@@ -104,8 +104,8 @@ def start(
     name = stream.config.name
     with Drain() as drain:
         stream_router = StreamRouter(workspace, stream, outputs, begin_again)
-        conf = stream_router.prepare()
-        with session(workspace, f"router-{name}", conf, lasting=not once) as spark:
+        conf, check = stream_router.settings(), stream_router.prepare
+        with session(workspace, f"router-{name}", conf, lasting=not once, meanwhile=check) as spark:
             counts = stream_router.run(spark, drain, once=once)
     click.echo(report.as_json(name, counts) if as_json else report.as_text(name, counts))
 

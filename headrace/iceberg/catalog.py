@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
-from pyiceberg.catalog import load_catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError
-
 from headrace.errors import TableMissing, Terminal, UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +36,9 @@ def catalog_properties(catalog: Catalog) -> dict[str, str]:
 
 def open_catalog(catalog: Catalog) -> PyIcebergCatalog:
     """Open a catalog with pyiceberg; an embedded one is made where it is missing."""
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415 - a third of a second, and Spark's settings need none of it
+    from pyiceberg.exceptions import NotInstalledError  # noqa: PLC0415 - as above
+
     properties = catalog_properties(catalog)
     file = sqlite_file(properties)
     if file is not None:
@@ -75,6 +75,8 @@ def load_table(workspace: Workspace, name: str) -> Table:
 
 def table_loader(workspace: Workspace, name: str) -> Callable[[], Table]:
     """Return what loads `catalog.database.table` again each time, over one connection."""
+    from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415 - as above
+
     catalog_name, database, table = split_name(name)
     catalog = open_catalog(workspace.catalog(catalog_name))
 
@@ -96,6 +98,8 @@ def split_name(name: str) -> tuple[str, tuple[str, ...], str]:
 
 
 def _tables(catalog: PyIcebergCatalog, catalog_name: str) -> list[str]:
+    from pyiceberg.exceptions import NoSuchNamespaceError  # noqa: PLC0415 - as above
+
     found = []
     for namespace in catalog.list_namespaces():
         try:

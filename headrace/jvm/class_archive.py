@@ -76,6 +76,13 @@ def options(banner: str, classpath: Sequence[Path], said: str, *, keeps: bool) -
     return f' -XX:+RecordDynamicDumpInfo "-D{KEPT_AS}={path}"'
 
 
+def give_back(options: str) -> None:
+    """Let the next command try to make an archive, where the JVM with these options did nothing."""
+    found = re.search(rf"-D{re.escape(KEPT_AS)}=([^\"]+)", options)
+    if found is not None:
+        _tried(Path(found[1])).unlink(missing_ok=True)
+
+
 def keep(spark: SparkSession) -> None:
     """Write the archive, if the JVM of a session was started to make one. Its session has ended."""
     # Nothing of it is worth an error at the end of a command that has done its work, not even that

@@ -25,6 +25,8 @@ from zipimport import ZipImportError, zipimporter
 DAEMON = "pyspark.daemon"
 # What the forks are that do the work of tasks; Spark has others, for planning, that do little.
 WORKER = "pyspark.worker"
+# Names the modules that the tasks of a command use, where these are not those below.
+IMPORTS = "HEADRACE_IMPORTS"
 # Spark's own side of Arrow, what tables are read and written with, and our own config models.
 # Nothing that starts threads: a fork would not have them.
 IMPORTED_ONCE = (
@@ -60,11 +62,15 @@ def forget_archives() -> None:
 
 def import_for_all() -> None:
     """Import what the forks of this process are going to use."""
-    for name in IMPORTED_ONCE:
+    named = os.environ.get(IMPORTS)
+    for name in named.split(",") if named else IMPORTED_ONCE:
         importlib.import_module(name)
-    give_whole_offsets()
-    # Its numbers would be the same ones in every fork.
-    os.register_at_fork(after_in_child=sys.modules["numpy"].random.seed)
+    if "pandas" in sys.modules:
+        give_whole_offsets()
+    numbers: Any = sys.modules.get("numpy.random")
+    if numbers is not None:
+        # They would be the same ones in every fork.
+        os.register_at_fork(after_in_child=numbers.seed)
     settle()
 
 

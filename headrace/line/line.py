@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import psutil
 import structlog
-from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from headrace.errors import Terminal
 from headrace.jvm import failures
-from headrace.line.source import NAME, WORKS, LineSource
+from headrace.jvm.python_workers import IMPORTS
+from headrace.line.questions import SOURCE_MODULE, WORKS
 from headrace.line.turns import Turns
 from headrace.queries.streaming import explained
 
@@ -43,6 +43,13 @@ CHECK_EVERY_S: Final = 0.2
 PATIENCE_S: Final = 1.0
 # Spark keeps this many reports of progress of a query; a line goes on for months.
 PROGRESS_KEPT: Final = {"spark.sql.streaming.numRecentProgressUpdates": "100"}
+# What its workers import before they are forked: with a list of its own, nothing that reads tables.
+IMPORTS_KEY: Final = f"spark.executorEnv.{IMPORTS}"
+# A batch is a few rows: compiling code for them takes longer than doing without it.
+NO_CODE: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 METRICS: Final = "line"
 # The system takes some hundred bytes for the path of a socket, whatever TMPDIR is.
 LONGEST_PARENT_BYTES: Final = 60
@@ -132,9 +139,15 @@ class Line:
         self._stop()
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody names it; the JVM starts before it is imported
+
+        from headrace.jvm.pyspark_start import without_lookup  # noqa: PLC0415 - as above
+        from headrace.line.source import NAME, LineSource  # noqa: PLC0415 - as above
+
         # Jobs know where they are: what Spark has kept of an earlier query is of no use.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
         self._number, self._batch, self._positions = 0, {}, {}
+        without_lookup(spark)
         spark.dataSource.register(LineSource)
         answers = spark.readStream.format(NAME).option("socket", str(self._listener.address)).load()
         counted = answers.observe(
@@ -248,6 +261,11 @@ class Line:
             if not one.ended and (not self._batch or one.job.name in self._batch):
                 one.fail(problem)
         self._batch = {}
+
+
+def line_settings(*modules: str) -> dict[str, str]:
+    """Return Spark's settings for lines of which Spark evaluates nothing; tasks use these modules."""
+    return {**PROGRESS_KEPT, **NO_CODE, IMPORTS_KEY: ",".join((SOURCE_MODULE, "pyarrow", *modules))}
 
 
 def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:

@@ -7,10 +7,13 @@ is to do. Whoever imports this waits for no other library.
 from __future__ import annotations
 
 import pickle
+import struct
 from multiprocessing.connection import Client
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from headrace.line.questions import LATEST, WORKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 
 NAME: Final = "headrace_line"
 ANSWERS: Final = "job STRING, answer BINARY, events BIGINT, bytes BIGINT, lag BIGINT"
-LATEST: Final = "latest"
-WORKS: Final = "works"
 
 
 class LineSource(DataSource):
@@ -103,16 +104,30 @@ class LineReader(DataSourceStreamReader):
 
 def _answer(partition: WorkPartition) -> pa.RecordBatch:
     """Do a piece of work, and return the row that tells what became of it."""
-    import pyarrow as pa  # noqa: PLC0415 - Spark's planning needs none of it
-
     work: Work = pickle.loads(partition.work)  # noqa: S301 - what our line dumped
     answer = work.do()
-    return pa.RecordBatch.from_pydict(
-        {
-            "job": [partition.job],
-            "answer": [pickle.dumps(answer)],
-            "events": [answer.records],
-            "bytes": [answer.bytes],
-            "lag": [partition.lag],
-        }
+    return _row(
+        job=partition.job,
+        answer=pickle.dumps(answer),
+        events=answer.records,
+        bytes=answer.bytes,
+        lag=partition.lag,
     )
+
+
+def _row(**values: str | bytes | int) -> pa.RecordBatch:
+    """Return a row as Arrow has it; from a list pyarrow would make it with the help of pandas."""
+    import pyarrow as pa  # noqa: PLC0415 - Spark's planning needs none of it
+
+    def column(value: str | bytes | int) -> pa.Array:
+        if isinstance(value, int):
+            return pa.Array.from_buffers(
+                pa.int64(), 1, [None, pa.py_buffer(struct.pack("=q", value))]
+            )
+        kind, data = (
+            (pa.string(), value.encode()) if isinstance(value, str) else (pa.binary(), value)
+        )
+        ends = pa.py_buffer(struct.pack("=ii", 0, len(data)))
+        return pa.Array.from_buffers(kind, 1, [None, ends, pa.py_buffer(data)])
+
+    return pa.RecordBatch.from_arrays([column(value) for value in values.values()], list(values))

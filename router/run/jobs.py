@@ -13,7 +13,7 @@ from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.source_topic import SourceTopic
-from headrace.line.line import PROGRESS_KEPT, Line, run_lines
+from headrace.line.line import PROGRESS_KEPT, Line, line_settings, run_lines
 from headrace.locks import AlreadyRunning, hold
 from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.places import ReadTopic
@@ -64,14 +64,16 @@ class StreamRouter:
         self._ledgers = Ledgers(self._planner, plan, stream.config.on_conflict)
         self._alone = {one.name: one for one in plan.outlets if is_alone(one, plan)}
 
-    def prepare(self) -> dict[str, str]:
-        """Check the source and make what is missing of the targets, before a JVM starts.
-
-        Returns the Spark settings that the stream's queries want on top of the workspace's.
-        """
+    def prepare(self) -> None:
+        """Check the source; it needs no Spark."""
         source = self._plan.source
         self._planner.kafka(source.cluster).require_topic(source.topic)
-        conf = {**PROGRESS_KEPT, **self._stream.spark_conf}
+
+    def settings(self) -> dict[str, str]:
+        """Return the Spark settings that the stream's queries want on top of the workspace's."""
+        # What Spark evaluates uses Spark's side of Arrow and pandas, too.
+        ours = dict(PROGRESS_KEPT) if self._alone else line_settings("router.tasks.task")
+        conf = {**ours, **self._stream.spark_conf}
         master = conf.get("spark.master", self._workspace.spark.master)
         if master == "local[*]":
             conf["spark.master"] = f"local[{self._tasks() * self._queries()}]"

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from headrace.embedded.process import wait_until
 from headrace.errors import HeadraceError, Terminal, Transient
+from headrace.jvm.pyspark_start import MANAGER, without_lookup
 from headrace.line import turns
 from headrace.line.job import Batch
 from headrace.line.line import METRICS, Line, run_lines
@@ -211,3 +212,12 @@ def test_a_line_that_has_ended_is_let_go(spark: SparkSession, tmp_path: Path) ->
     del job
     gc.collect()
     assert gone() is None
+
+
+def test_spark_starts_no_process_to_look_for_sources_of_packages(spark: SparkSession) -> None:
+    """Spark keeps what it found: nothing here."""
+    without_lookup(spark)
+    jvm = spark._jvm  # noqa: SLF001 - Spark has no other way to its JVM
+    manager = jvm.java.lang.Class.forName(MANAGER).getField("MODULE$").get(None)  # type: ignore[union-attr]  # a session has one
+    assert manager.dataSourceBuilders().isDefined()
+    assert manager.dataSourceBuilders().get().isEmpty()

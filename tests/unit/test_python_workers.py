@@ -12,7 +12,8 @@ from zipfile import ZipFile
 import pyspark
 import pytest
 
-from headrace.jvm.python_workers import forget_archives, settle
+from headrace.jvm.python_workers import IMPORTS, forget_archives, settle
+from headrace.line.line import IMPORTS_KEY, line_settings
 
 HOME = Path(pyspark.__file__).parent
 
@@ -98,6 +99,28 @@ def test_what_is_imported_for_all_starts_nothing_that_a_fork_would_miss() -> Non
     )
     limits = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **limits})
+
+
+@pytest.mark.parametrize(
+    ("modules", "spared"),
+    [
+        ("router.tasks.task", {"pandas", "pyiceberg", "pydantic"}),
+        ("lake_writer.task", {"pyspark.ml"}),
+    ],
+)
+def test_a_line_says_what_its_workers_import(modules: str, spared: set[str]) -> None:
+    code = (
+        "import sys\n"
+        "from headrace.jvm.python_workers import import_for_all\n"
+        "import_for_all()\n"
+        "from headrace.line.source import _row\n"
+        "row = _row(job='ä', answer=b'\\0', events=1, bytes=2**40, lag=0).to_pylist()\n"
+        "assert row == [{'job': 'ä', 'answer': b'\\0', 'events': 1, 'bytes': 2**40, 'lag': 0}]\n"
+        f"assert not {spared} & set(sys.modules)\n"
+    )
+    asked = line_settings(modules)[IMPORTS_KEY]
+    assert modules in asked
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, IMPORTS: asked})
 
 
 def test_a_process_that_plans_a_replay_imports_nothing_that_reads_tables() -> None:

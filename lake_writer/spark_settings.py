@@ -1,0 +1,11 @@
+"""What a lake writer's Spark is started with; whoever asks has imported nothing else of it."""
+
+from __future__ import annotations
+
+from headrace.line.line import line_settings
+from headrace.spark import SCHEDULER_JVM
+
+
+def writer_settings() -> dict[str, str]:
+    """Return the settings on top of the workspace's: the JVM schedules, and tasks are Python."""
+    return {**SCHEDULER_JVM, **line_settings("lake_writer.task")}
