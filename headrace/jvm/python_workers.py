@@ -25,8 +25,8 @@ from zipimport import ZipImportError, zipimporter
 DAEMON = "pyspark.daemon"
 # What the forks are that do the work of tasks; Spark has others, for planning, that do little.
 WORKER = "pyspark.worker"
-# Names the modules that the tasks of a command use, where these are not those below.
-IMPORTS = "HEADRACE_IMPORTS"
+# Names the modules that the tasks of a command use, where these are not those below. Not for users.
+IMPORTS = "_HEADRACE_IMPORTS"
 # Spark's own side of Arrow, what tables are read and written with, and our own config models.
 # Nothing that starts threads: a fork would not have them.
 IMPORTED_ONCE = (

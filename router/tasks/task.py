@@ -11,8 +11,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pyspark import TaskContext
-
 from headrace.contract import QUARANTINE
 from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.expressions.compiled.compiler import NotCompiled
@@ -119,6 +117,8 @@ def again_by_spark() -> Transient | None:
 
     The first one may have committed, or still be at it: only a new claim tells.
     """
+    from pyspark import TaskContext  # noqa: PLC0415 - the driver plans this work before it needs Spark
+
     context = TaskContext.get()
     if context is None or context.attemptNumber() == 0:
         return None
