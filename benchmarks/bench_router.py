@@ -78,9 +78,12 @@ def _headrace(
             # An older headrace, which runs the same file, knows no such key.
             more="" if origin == "header" else f", origin: {origin}",
         )
+    # Its positions are in the cluster: a stream of the same name would go on where the last one was.
+    name = f"playback-{folder.name.partition('-')[0]}"
+    text = text.replace("name: playback\n", f"name: {name}\n", 1)
     (workspace / "stream.yaml").write_text(text, encoding="utf-8")
     argv = [console_script("router"), "start", "-c", "stream.yaml", "--once"]
-    state = workspace / ".headrace" / "state" / "router" / "playback"
+    state = workspace / ".headrace" / "state" / "router" / name
     group = next(iter(outputs)) if len(outputs) == 1 else "all"
     first_batch = state / "queries" / group / "checkpoint" / "commits" / "0"
     targets = {target for _, target in outputs.values()}
