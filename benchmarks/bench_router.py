@@ -13,6 +13,7 @@ from benchmarks.mirror_maker import mirror_maker
 from benchmarks.model import Benchmark, Competitor, Run
 from benchmarks.output import Output
 from benchmarks.peer import at_work_s
+from benchmarks.redpanda import redpanda_connect, unordered_redpanda_connect
 from benchmarks.routing import (
     byte_copy,
     new_target,
@@ -46,8 +47,8 @@ OUTPUT = """\
 """
 # What the router does in its first batch; all competitors that are measured warm begin behind it.
 WARM_ROWS = MOST_PER_BATCH
-# The short form has fewer: it shows that all of it works, and needs no JDK.
-JVM_ROWS = 200_000
+# The short form has fewer: it shows that all of it works, and needs no JDK and no Go.
+PEER_ROWS = 200_000
 
 
 def headrace_router(arena: Arena, folder: Path) -> Run:
@@ -149,23 +150,37 @@ ROUTER = Benchmark(
             "cold",
             tuned_loop_with_origin,
         ),
-        # Only where there is enough to do: their jars are fetched when they first run.
+        # Only where there is enough to do: what they need is fetched when they first run.
         Competitor(
             "Kafka Streams",
             "filter, map and Jackson; two threads",
             "cold",
             kafka_streams,
-            least_rows=JVM_ROWS,
+            least_rows=PEER_ROWS,
         ),
         Competitor(
-            "Flink SQL", "INSERT INTO … SELECT; two slots", "cold", flink_sql, least_rows=JVM_ROWS
+            "Flink SQL", "INSERT INTO … SELECT; two slots", "cold", flink_sql, least_rows=PEER_ROWS
         ),
         Competitor(
             "Flink SQL, origin",
             "the same, with a typed time and an origin header",
             "cold",
             typed_flink_sql,
-            least_rows=JVM_ROWS,
+            least_rows=PEER_ROWS,
+        ),
+        Competitor(
+            "Redpanda Connect",
+            "a mapping in two threads, order kept",
+            "cold",
+            redpanda_connect,
+            least_rows=PEER_ROWS,
+        ),
+        Competitor(
+            "Redpanda Connect, unordered",
+            "the same with no order",
+            "cold",
+            unordered_redpanda_connect,
+            least_rows=PEER_ROWS,
         ),
         Competitor(
             "MirrorMaker 2",
@@ -184,6 +199,7 @@ ROUTER = Benchmark(
         ("headrace, origin: none", "tuned loop"),
         ("headrace, origin: none", "Flink SQL"),
         ("headrace, origin: none", "Kafka Streams"),
+        ("headrace, origin: none", "Redpanda Connect"),
     ),
 )
 
