@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from benchmarks.arena import Arena
     from benchmarks.measure import Command
 
-# By default a broker keeps the files of a dropped topic for a minute: the disk fills up meanwhile.
-DROPPED_SOON = {"file.delete.delay.ms": "1000"}
-
 
 def new_target(arena: Arena, folder: Path) -> str:
     """Make the topic that a run writes to."""
     target = f"routed-{folder.name}"
-    arena.kafka.ensure_topic(target, PARTITIONS, DROPPED_SOON)
+    arena.kafka.ensure_topic(target, PARTITIONS)
     return target
 
 
