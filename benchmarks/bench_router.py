@@ -11,7 +11,7 @@ from benchmarks.measure import Command
 from benchmarks.mirror_maker import mirror_maker
 from benchmarks.model import Benchmark, Competitor, Run
 from benchmarks.peer import checkpoint_work_s, peer_command, said, said_work_s, spark_settings
-from router.run.job import MOST_PER_BATCH
+from headrace.line.pace import FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ OUTPUT = """\
     sink: {{type: kafka, cluster: here, topic: {target}, format: json, key: user_id{more}}}
 """
 # What the router does in its first batch; all competitors that are measured warm begin behind it.
-WARM_ROWS = MOST_PER_BATCH
+WARM_ROWS = FIRST
 
 
 def headrace_router(arena: Arena, folder: Path) -> Run:
