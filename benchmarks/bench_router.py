@@ -21,7 +21,7 @@ from benchmarks.routing import (
     tuned_loop,
     tuned_loop_with_origin,
 )
-from router.run.job import MOST_PER_BATCH
+from headrace.line.pace import FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ OUTPUT = """\
     sink: {{type: kafka, cluster: here, topic: {target}, format: json, key: user_id{more}}}
 """
 # What the router does in its first batch; all competitors that are measured warm begin behind it.
-WARM_ROWS = MOST_PER_BATCH
+WARM_ROWS = FIRST
 # The short form has fewer: it shows that all of it works, and needs no JDK and no Go.
 PEER_ROWS = 200_000
 

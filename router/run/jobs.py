@@ -14,6 +14,7 @@ from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.source_topic import SourceTopic
 from headrace.line.line import PROGRESS_KEPT, Line, line_settings, run_lines
+from headrace.line.pace import Pace
 from headrace.locks import AlreadyRunning, hold
 from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.places import ReadTopic
@@ -145,6 +146,7 @@ class StreamRouter:
             self._tasks(),
             trigger,
             once,
+            Pace.of(trigger, once=once),
         )
         alone = [outlet for one, outlet in self._alone.items() if one in members]
         run = self._run_by_spark(alone[0]) if alone else None

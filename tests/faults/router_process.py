@@ -200,7 +200,7 @@ def ledger_sums(cluster: Cluster, stream: str, member: str) -> LedgerSums:
     last: dict[int, dict[str, Any]] = {}
     for message in KafkaCluster(cluster).records(f"headrace.{stream}.ledger"):
         key = json.loads(message.key() or b"")
-        if key[:2] != ["place", member]:
+        if key[0] != "place" or not key[1].startswith(f"{member} > "):
             continue
         place = json.loads(message.value() or b"")
         before = last.get(key[3])
