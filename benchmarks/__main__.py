@@ -26,7 +26,7 @@ from benchmarks.bench_router import OUTPUTS, ROUTER
 from benchmarks.contest import Extent, hold
 from benchmarks.machine import machine, versions
 from benchmarks.measure import ROOT, CommandFailed
-from benchmarks.model import Failure, Sample, WrongResult
+from benchmarks.model import Failure, Omission, Sample, WrongResult
 from benchmarks.peer import run_first_command
 from benchmarks.report import Circumstances, write
 from headrace.cli.command import FAILED, run
@@ -48,6 +48,8 @@ BENCHMARKS = (
 )
 RESULTS = ROOT / "artifacts" / "benchmarks"
 SEED = 20260105
+# A run that is slower than this is stopped, however many events were asked for.
+LEAST_EVENTS_PER_S = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def benchmarks(  # noqa: PLR0913 - an argument for each option
         form,
         rounds=rounds or form.rounds,
         events=events or form.events,
+        limit_s=max(form.limit_s, (events or form.events) / LEAST_EVENTS_PER_S),
         # Whoever asks for so many rounds gets them.
         budget_s=math.inf if rounds else form.budget_s / len(chosen),
     )
@@ -204,6 +207,8 @@ def told(outcome: Outcome) -> str:
             return f"{where}: {outcome.wall_s:.1f} s, {outcome.cpu_s:.1f} CPU-s"
         case Failure():
             return f"{where} FAILED: {outcome.reason}"
+        case Omission():
+            return f"{where} is left out: {outcome.reason}"
 
 
 def say(text: str) -> None:
