@@ -144,6 +144,8 @@ def benchmarks(  # noqa: PLR0913 - an argument for each option
     form = FULL if full else SHORT
     form = replace(
         form,
+        # A table of one round over many events would else be called short, or full.
+        name="custom form" if rounds or events else form.name,
         rounds=rounds or form.rounds,
         events=events or form.events,
         limit_s=max(form.limit_s, (events or form.events) / LEAST_EVENTS_PER_S),

@@ -10,8 +10,6 @@ from confluent_kafka import Producer
 from benchmarks.peers.per_core import PRODUCER, run
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
-
     from benchmarks.peers.per_core import Share
 
 # How long a record waits for room in the client's queue before it is offered again.
@@ -21,7 +19,8 @@ ROOM_S = 0.01
 def route(share: Share) -> int:
     """Route a share of the topic; returns how many records were written."""
     producer = Producer({"bootstrap.servers": share.settings["bootstrap_servers"], **PRODUCER})
-    target, has_origin = share.settings["target"], bool(share.settings["has_origin"])
+    source, target = share.settings["topic"], share.settings["target"]
+    has_origin = bool(share.settings["has_origin"])
     # Looked up once instead of for each record, and no function of ours is called for one.
     loads, dumps, produce = orjson.loads, orjson.dumps, producer.produce
     written = 0
@@ -43,7 +42,9 @@ def route(share: Share) -> int:
             while True:
                 try:
                     if has_origin:
-                        produce(target, value, user_id.encode(), headers=[_origin(message)])
+                        place = f"{source}/{message.partition()}/{message.offset()}"
+                        origin = ("origin", f"{place}/{message.timestamp()[1]}")
+                        produce(target, value, user_id.encode(), headers=[origin])
                     else:
                         produce(target, value, user_id.encode())
                     break
@@ -53,11 +54,6 @@ def route(share: Share) -> int:
         producer.poll(0)
     producer.flush()
     return written
-
-
-def _origin(message: Message) -> tuple[str, str]:
-    place = f"{message.topic()}/{message.partition()}/{message.offset()}"
-    return "origin", f"{place}/{message.timestamp()[1]}"
 
 
 if __name__ == "__main__":
