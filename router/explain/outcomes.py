@@ -12,7 +12,7 @@ from router.plan.model import ToTable, ToTopic
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.sending import as_bytes, reason_of
 from router.tasks.sent_lines import without_queue
-from router.tasks.spark_tasks import decoder
+from router.tasks.spark_decoding import decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
