@@ -19,7 +19,7 @@ from headrace.iceberg.catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
 from headrace.jars.java import java_and_banner
 from headrace.jvm import class_archive
-from headrace.jvm.launch import PORT, Given, InBackground, Launched
+from headrace.jvm.launch import PORT, InBackground, LaunchedJvm, ParentJvm
 from headrace.jvm.not_started import STANDALONE, require_master, why_not_started
 from headrace.jvm.python_launcher import use_our_spark, without_archives
 from headrace.secret import SECRET_NAMES
@@ -91,7 +91,7 @@ def session(
         try:
             spark.stop()
         except Exception as problem:
-            # A JVM that was killed needs no stop, and what it took with it is told by then.
+            # A JVM that was killed needs no stop, and what ended with it has been reported by then.
             if not failures.has_ended(problem):
                 raise
     class_archive.keep(spark)
@@ -145,7 +145,7 @@ def _launched(
     output: IO[bytes],
     *,
     keeps_classes: bool,
-) -> tuple[Launched | Given, Mapping[str, str]]:
+) -> tuple[LaunchedJvm | ParentJvm, Mapping[str, str]]:
     """Start the JVM; return the settings of its session, too."""
     settings = session_settings(workspace, name, log_path(workspace, name), conf)
     _, banner = java_and_banner()
@@ -155,10 +155,10 @@ def _launched(
     # What the JVM is launched with stands on its command line, for everybody on the machine to
     # read; the rest, secrets of catalogs among it, is handed over once it runs.
     given = {name: value for name, value in settings.items() if name.startswith(LAUNCHED)}
-    return Given() if PORT in os.environ else Launched(given, output), settings
+    return ParentJvm() if PORT in os.environ else LaunchedJvm(given, output), settings
 
 
-def _connected(jvm: Launched | Given, settings: Mapping[str, str]) -> SparkSession:
+def _connected(jvm: LaunchedJvm | ParentJvm, settings: Mapping[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - importing it takes long
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 

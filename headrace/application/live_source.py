@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from headrace.kafka.positions import Epochs, Positions, TopicRange
 
 NAME: Final = "headrace_live"
-# The most records of a batch: what a query that was away for a day does is told of in between.
+# The most records of a batch: a query that was away for a day reports its progress in between.
 MOST_RECORDS: Final = 1_000_000
 # Spark asks ten times a second where the topics end; Kafka is asked this often.
 ASK_EVERY_S: Final = 0.5

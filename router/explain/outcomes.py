@@ -57,7 +57,7 @@ class Evaluation:
 
 
 def evaluation_of(outlet: Outlet, plan: RoutePlan) -> Evaluation:
-    """Return how an output is evaluated; the rows of a table, which Spark writes, are told too."""
+    """Return how an output is evaluated; for a table, which Spark writes, too."""
     compiled = compile_outlet(outlet, plan.source.schema)
     if not isinstance(compiled, NotCompiled):
         return Evaluation(outlet, compiled, None)
