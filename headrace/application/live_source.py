@@ -68,8 +68,8 @@ class LiveSource(DataSource):
     """`spark.readStream.format("headrace_live")`, as `headrace.application.live` opens it.
 
     The options are `workspace`, `app` (a path), `source` (whose name in that file), `schema`
-    (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `records.ahead` has it) where there is a bound, and `until` (positions as
-    JSON) where it is to end by itself.
+    (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `ahead_of_time` has
+    it) where there is a bound, and `until` (positions as JSON) where it is to end by itself.
     """
 
     @classmethod
