@@ -80,6 +80,12 @@ FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900, budget_s=math.
     help="Run only this contest; may be repeated.",
 )
 @click.option(
+    "--without",
+    multiple=True,
+    metavar="NAME",
+    help="Leave this competitor out (--list has the names); may be repeated.",
+)
+@click.option(
     "--rounds",
     type=click.IntRange(1),
     help=f"How often each competitor runs. [default: {SHORT.rounds}, --full {FULL.rounds}]",
@@ -102,6 +108,7 @@ def benchmarks(  # noqa: PLR0913 - an argument for each option
     *,
     full: bool,
     only: tuple[str, ...],
+    without: tuple[str, ...],
     rounds: int | None,
     events: int | None,
     against: Path | None,
@@ -121,6 +128,10 @@ def benchmarks(  # noqa: PLR0913 - an argument for each option
       python -m benchmarks --full                   on a machine that does nothing else
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
     chosen = [one for one in BENCHMARKS if not only or one.name in only]
+    known = {one.name for benchmark in chosen for one in benchmark.competitors}
+    if unknown := [name for name in without if name not in known]:
+        raise click.UsageError(f"no competitor is called {unknown[0]}: --list has their names")
+    chosen = [one.without(without) for one in chosen]
     if against is not None:
         chosen = [pair for one in chosen for pair in one.against(against)]
     if only_list:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from benchmarks.arena import Arena
     from benchmarks.measure import Command, Measured
@@ -84,6 +84,18 @@ class Benchmark:
     load: Callable[[Arena], int]
     # Those that do the same work and promise much the same: each one of ours beside another.
     pairs: tuple[tuple[str, str], ...] = ()
+
+    def without(self, names: Collection[str]) -> Benchmark:
+        """Return the contest without some of its competitors; all are compared with the baseline."""
+        left = tuple(
+            one
+            for one in self.competitors
+            if one.name not in names or one.name == self.baseline or one is self.competitors[0]
+        )
+        kept = {one.name for one in left}
+        return replace(
+            self, competitors=left, pairs=tuple(p for p in self.pairs if kept.issuperset(p))
+        )
 
     def against(self, checkout: Path) -> list[Benchmark]:
         """Return a contest of two for each command of ours: this checkout's and another's."""

@@ -86,6 +86,8 @@ class StreamRouter:
             require_same_meaning(spark, self._stream.spark_conf)
         with ExitStack() as locks:
             members = {name: self._member(name) for name in self._held(locks)}
+            for member in members.values():
+                locks.callback(member.group.close)
             source = self._source_topic()
             locks.callback(self._ledgers.close)
             groups = grouped(

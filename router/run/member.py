@@ -130,7 +130,7 @@ class Member:
         self.places |= places
         log.info("batch routed", output=self.name, batch=batch, **counts.shown)
         try:
-            self.group.commit(self.source.topic, self.positions)
+            self.group.commit_soon(self.source.topic, self.positions)
         except Transient as problem:
             # Only what others see of our lag: the next batch commits it as well.
             log.warning("the lag could not be read", output=self.name, reason=problem.message)
