@@ -67,6 +67,7 @@ class Watch:
     found: set[str] = field(default_factory=set)
     looked_at: set[str] = field(default_factory=set)
     _read: dict[Path, tuple[int, int, int]] = field(default_factory=dict)
+    _parents: dict[int, int] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Watch:
@@ -80,12 +81,27 @@ class Watch:
 
     def _look(self) -> None:
         while not self._ended.wait(LOOKED_AGAIN_S):
-            for process in _below():
+            for process in self._below():
                 for part in ("cmdline", "environ"):
                     self._look_at(part, Path(f"/proc/{process}/{part}"))
             with contextlib.suppress(OSError):  # a folder goes while we look
                 for file in files_below(self.temporary):
                     self._look_into(file)
+
+    def _below(self) -> list[int]:
+        """Return the processes below this one; one whose parent has ended stays among them."""
+        now = psutil.pids()
+        # Twenty times a second: each is asked once.
+        self._parents = {
+            one: self._parents[one] if one in self._parents else _parent_of(one) for one in now
+        }
+        children: dict[int, list[int]] = {}
+        for one, parent in self._parents.items():
+            children.setdefault(parent, []).append(one)
+        found = list(children.get(os.getpid(), ()))
+        for one in found:
+            found += children.get(one, ())
+        return found
 
     def _look_into(self, file: Path) -> None:
         """Read a temporary file, unless it is as it was when it was read last."""
@@ -105,11 +121,12 @@ class Watch:
                 self.found.add(f"{kind} {file}: {content[:200]!r}")
 
 
-def _below() -> list[int]:
-    try:
-        return [one.pid for one in psutil.Process().children(recursive=True)]
-    except psutil.Error:  # one has just ended
-        return []
+def _parent_of(process: int) -> int:
+    """Return who started a process; 0 if it has ended."""
+    with contextlib.suppress(OSError):
+        # The name, in brackets, may hold anything.
+        return int(Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    return 0
 
 
 @dataclass(frozen=True)
