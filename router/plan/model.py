@@ -128,6 +128,14 @@ class Outlet:
             case ToTable():
                 return self.target.sink.table
 
+    @property
+    def held_as(self) -> str:
+        """Its name in the ledger: with its target, for a position says what that has."""
+        if isinstance(self.target, ToTable):
+            sink = self.target.sink
+            return f"{self.name} > {sink.catalog}.{sink.database}.{sink.table}"
+        return f"{self.name} > {self.sent_to}"
+
 
 @dataclass(frozen=True, slots=True)
 class RoutePlan:
@@ -146,10 +154,10 @@ class RoutePlan:
     needs_time: bool
 
     def held_as(self, member: str) -> str:
-        """Return a member's name in its ledger: with its target, as its position says what that has."""
+        """Return a member's name in its ledger."""
         if member == QUARANTINE:
             return f"{member} > {'' if self.quarantine is None else self.quarantine.topic}"
-        return next(f"{member} > {one.sent_to}" for one in self.outlets if one.name == member)
+        return next(one.held_as for one in self.outlets if one.name == member)
 
 
 def left_to_spark(outlet: Outlet) -> NotCompiled | None:
