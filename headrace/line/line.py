@@ -50,6 +50,8 @@ NO_CODE: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+# Its checkpoint is scratch: files beside files with checksums, and a process for each, are too much.
+NO_CHECKSUMS: Final = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 METRICS: Final = "line"
 # The system takes some hundred bytes for the path of a socket, whatever TMPDIR is.
 LONGEST_PARENT_BYTES: Final = 60
@@ -265,7 +267,12 @@ class Line:
 
 def line_settings(*modules: str) -> dict[str, str]:
     """Return Spark's settings for lines of which Spark evaluates nothing; tasks use these modules."""
-    return {**PROGRESS_KEPT, **NO_CODE, IMPORTS_KEY: ",".join((SOURCE_MODULE, "pyarrow", *modules))}
+    return {
+        **PROGRESS_KEPT,
+        **NO_CODE,
+        **NO_CHECKSUMS,
+        IMPORTS_KEY: ",".join((SOURCE_MODULE, "pyarrow", *modules)),
+    }
 
 
 def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
