@@ -101,6 +101,11 @@ def load_workspace(directory: Path | None = None) -> Workspace:
     return workspace
 
 
+def known_names(workspace: Workspace) -> KnownNames:
+    """Return what the files of a workspace may name."""
+    return KnownNames(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
+
+
 def load_stream(path: Path, workspace: Workspace) -> LoadedStream:
     """Read a stream; BadConfig has all its problems."""
     config, checked = _load(path, workspace, "stream", Stream)
@@ -153,8 +158,7 @@ def load_app(path: Path, workspace: Workspace) -> LoadedApp:
 
 
 def _load(path: Path, workspace: Workspace, kind: str, model: type[M]) -> tuple[M, CheckedFile]:
-    known = KnownNames(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
-    checked = check_file(path, known, kind)
+    checked = check_file(path, known_names(workspace), kind)
     if not isinstance(checked.config, model):
         raise BadConfig(in_order(checked.document.problems))
     return checked.config, checked

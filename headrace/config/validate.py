@@ -54,13 +54,19 @@ class ValidationReport:
 
 def check_workspace(root: Path) -> ValidationReport:
     """Check headrace.yaml and every file under it that has a kind."""
+    report, _ = checked_workspace(root)
+    return report
+
+
+def checked_workspace(root: Path) -> tuple[ValidationReport, list[CheckedFile]]:
+    """Check the same; return the files, too, each with the problems that it has."""
     report = ValidationReport()
     known = _check_root(root, report)
     files = [check_file(path, known) for path in kind_files(root)]
     check_landed(files)
     for checked in files:
         report.add(checked, root)
-    return _sorted(report)
+    return _sorted(report), files
 
 
 def check_files(paths: Sequence[Path], root: Path | None) -> ValidationReport:
