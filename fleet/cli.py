@@ -1,4 +1,4 @@
-"""`headrace ls` and `headrace doctor`: a whole workspace."""
+"""`headrace ls`, `headrace doctor` and `headrace status`: a whole workspace."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.workspace.workspace import Workspace
+
+WATCH_EVERY_S = 2.0
 
 
 @click.command()
@@ -63,3 +65,39 @@ def doctor(workspace: Workspace, *, as_json: bool) -> int:
     facts = {"ok": ok, "checks": [one.as_dict() for one in found]}
     show(facts, "\n".join(one.as_text() for one in found), as_json=as_json)
     return 0 if ok else FAILED
+
+
+@click.command()
+@click.option("--region", help="The deployment of the streams (overrides in their files).")
+@click.option("--watch", is_flag=True, help="Print it again every two seconds, until Ctrl-C.")
+@command_options
+def status(workspace: Workspace, *, region: str | None, watch: bool, as_json: bool) -> int:
+    """Show how everything in the workspace fares: state, lag, last batch, complete up to, problem.
+
+    There is a line for each output of a stream, each lake table, each application and each replay.
+    It tells what is true in Kafka (ledgers, consumer groups), in the tables and in the state of
+    this host, whoever runs a job and wherever. A `headrace up` that runs here adds why a job of
+    its own rests.
+
+    States: `new` has never done anything; `running`; `stopped`; `complete` (a replay); `failed`
+    has a problem. The lag is in records, of a replay in steps. Complete up to: every record that
+    arrived before that time was processed; for a lake table it is what the table itself says.
+
+    All clusters are asked at once. What needs a cluster that is away has failed; the others are
+    not delayed by more than fifteen seconds. The exit code is 1 if anything has failed. The command
+    changes nothing, and starts no JVM.
+
+    For example: `headrace status -o json`
+    """
+    from fleet.lines import any_failed, as_text
+    from fleet.status import statuses
+    from headrace.signals import Drain
+
+    with Drain() as drain:
+        while True:
+            lines = statuses(workspace, region)
+            if watch and not as_json:
+                click.clear()
+            show([one.as_dict() for one in lines], as_text(lines), as_json=as_json)
+            if not watch or drain.wait(WATCH_EVERY_S):
+                return FAILED if any_failed(lines) else 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fleet.text import columns
+from headrace.application.select import selected
 from headrace.config.app.file import App, DynamicSource, HybridSource, IcebergSource, KafkaTopics
 from headrace.config.common.kafka_parts import KafkaSink
 from headrace.config.lake_table.file import LakeTable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from headrace.config.app.file import AppSource
+    from headrace.application.select import Concrete
     from headrace.config.kind_files import CheckedFile
     from headrace.config.stream.sinks import OutputSink
     from headrace.problems import Problem
@@ -88,24 +89,17 @@ def _sources(config: Stream | LakeTable | App) -> Iterator[str]:
     if not isinstance(config, App):
         yield f"kafka:{config.source.cluster}/{config.source.topic}"
         return
-    parts: set[str] = set()
-    for source in config.sources.values():
-        if isinstance(source, DynamicSource):
-            parts.update(source.candidates)
-        elif isinstance(source, HybridSource):
-            parts.update((source.past, source.live))
-    for name, source in config.sources.items():
-        if name not in parts:
-            yield from _read(config, source)
+    for source in selected(config, {}).values():
+        yield from _locations(config, source)
 
 
-def _read(config: App, source: AppSource) -> Iterator[str]:
+def _locations(config: App, source: Concrete) -> Iterator[str]:
     match source:
-        case DynamicSource():
-            yield from _read(config, config.sources[source.selected])
         case HybridSource():
-            yield from _read(config, config.sources[source.past])
-            yield from _read(config, config.sources[source.live])
+            parts = config.sources[source.past], config.sources[source.live]
+            for part in parts:
+                if not isinstance(part, DynamicSource):
+                    yield from _locations(config, part)
         case KafkaTopics():
             yield from (f"kafka:{source.cluster}/{topic}" for topic in source.topics)
         case IcebergSource():

@@ -41,7 +41,7 @@ class Ledgers:
     def read(self, names: Iterable[str]) -> dict[str, Mapping[str, MemberPlaces]]:
         """Return what ledgers say of members, by the topic's id; nobody is held up."""
         found: dict[str, Mapping[str, MemberPlaces]] = {}
-        for cluster, own in self._by_cluster(names).items():
+        for cluster, own in self.by_cluster(names).items():
             known = members_in(self.on(cluster).read())
             found |= {name: known.get(name, {}) for name in own}
         return found
@@ -51,7 +51,7 @@ class Ledgers:
     ) -> dict[str, dict[str, MemberPlaces]]:
         """Return the same of all members that there were ever, on the clusters of some."""
         found: dict[str, dict[str, MemberPlaces]] = {}
-        for cluster in self._by_cluster(names):
+        for cluster in self.by_cluster(names):
             found |= members_in(self.on(cluster).read(), damaged)
         return found
 
@@ -63,7 +63,7 @@ class Ledgers:
         Returns the claims by cluster; `before` is what it returned the last time.
         """
         claims: dict[str, Claim] = {}
-        for cluster, own in self._by_cluster(members).items():
+        for cluster, own in self.by_cluster(members).items():
             claims[cluster], records = self.on(cluster).claim(
                 own, topic.topic_id, self._on_conflict, before.get(cluster)
             )
@@ -79,7 +79,7 @@ class Ledgers:
 
     def write(self, topic: ReadTopic, places: Mapping[str, Mapping[int, Place]]) -> None:
         """Write places that no transaction has written."""
-        for cluster, names in self._by_cluster(name for name, own in places.items() if own).items():
+        for cluster, names in self.by_cluster(name for name, own in places.items() if own).items():
             self.on(cluster).write(topic, {name: places[name] for name in names})
 
     def is_transactional(self, name: str) -> bool:
@@ -103,7 +103,8 @@ class Ledgers:
         for topic in self._topics.values():
             topic.close()
 
-    def _by_cluster(self, names: Iterable[str]) -> dict[str, list[str]]:
+    def by_cluster(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Return members by the cluster that has their ledger."""
         found: dict[str, list[str]] = {}
         for name in names:
             found.setdefault(self._cluster(name), []).append(name)
