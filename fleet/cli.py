@@ -1,4 +1,4 @@
-"""`headrace ls`, `headrace doctor` and `headrace status`: a whole workspace."""
+"""`headrace up`, `ls`, `status` and `doctor`: a whole workspace."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import rich_click as click
 from headrace.cli.command import (
     FAILED,
     command_options,
+    log_option,
     output_option,
     show,
+    with_workspace,
     workspace_option,
 )
 
@@ -101,3 +103,35 @@ def status(workspace: Workspace, *, region: str | None, watch: bool, as_json: bo
             show([one.as_dict() for one in lines], as_text(lines), as_json=as_json)
             if not watch or drain.wait(WATCH_EVERY_S):
                 return FAILED if any_failed(lines) else 0
+
+
+@click.command()
+@click.option("--region", help="Run this deployment of the streams (overrides in their files).")
+@with_workspace
+@log_option
+def up(workspace: Workspace, region: str | None) -> None:
+    """Run everything that the workspace declares, until Ctrl-C, and follow its files.
+
+    All streams and lake tables share one process and one Spark query. An application has a process
+    of its own, as `headrace run` has it; so has a stream whose deployment has Spark settings of its
+    own. Applications whose file selects a table are left to `backfill replay`.
+
+    A file that is new, changed or removed takes effect within seconds: its jobs finish what is at
+    hand, and go on as the file is now, from where they were. A file with a mistake is named in the
+    log, and its last good form goes on. A change of `clusters` in headrace.yaml takes effect in the
+    same way; catalogs, Spark settings and state_dir do at the next start.
+
+    A job that fails (a cluster is away, a schema is broken, a table is gone) rests and is tried
+    again, later each time, at most a minute later. The others go on. `headrace status` names it.
+
+    Ctrl-C or SIGTERM lets the current batches finish; a second Ctrl-C ends the command at once,
+    with exit code 130. Nothing is lost by that, nor by a kill: the next start goes on from the
+    positions in Kafka and in the tables.
+
+    For example: `headrace up --workspace plays`
+    """
+    from fleet.up import run_fleet
+    from headrace.signals import Drain
+
+    with Drain() as drain:
+        run_fleet(workspace, region, drain, click.echo)

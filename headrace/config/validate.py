@@ -103,12 +103,17 @@ def _sorted(report: ValidationReport) -> ValidationReport:
 
 def kind_files(root: Path) -> Iterator[Path]:
     """Give the YAML files under a folder that say `kind:`, in order of their paths."""
+    return (path for path in yaml_files(root) if _has_kind(path))
+
+
+def yaml_files(root: Path) -> Iterator[Path]:
+    """Give the YAML files under a folder, in order of their paths."""
     for folder, folders, files in os.walk(root):
         here = Path(folder)
         folders[:] = sorted(name for name in folders if _is_ours(here / name))
         for name in sorted(files):
             path = here / name
-            if path.suffix in {".yaml", ".yml"} and not name.startswith(".") and _has_kind(path):
+            if path.suffix in {".yaml", ".yml"} and not name.startswith("."):
                 yield path
 
 
