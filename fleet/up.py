@@ -214,7 +214,7 @@ class Fleet:
         name = stream.config.name
         return [
             Opened(f"{name}/{one.name}", one.job, one.checkpoint, tuple(one.job.members), one.run)
-            for one in held.enter_context(router.queries(once=False))
+            for one in held.enter_context(router.queries(once=False, at_once=True))
         ]
 
     def _open_table(self, wanted: Wanted, table: LoadedLakeTable, held: ExitStack) -> list[Opened]:

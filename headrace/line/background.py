@@ -53,7 +53,8 @@ class Askers:
 class BackgroundJob:
     """A job under a name of its line, its questions asked by `askers`.
 
-    `problem` is why it does not get on, None while it does.
+    `prepare` is called before it begins for the first time, until it succeeds once. `problem` is
+    why the job does not get on, None while it does.
     """
 
     def __init__(
@@ -116,5 +117,6 @@ class BackgroundJob:
         if begins:
             if self._prepare is not None:
                 self._prepare()
+                self._prepare = None
             self.job.begin()
         return self.job.next_batch()

@@ -20,7 +20,7 @@ from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.places import ReadTopic
 from router.plan.model import ToTable
 from router.plan.planner import Planner
-from router.run.groups import grouped
+from router.run.groups import are_apart, grouped
 from router.run.job import RouterJob
 from router.run.ledgers import Ledgers
 from router.run.member import Member
@@ -112,21 +112,24 @@ class StreamRouter:
             require_same_meaning(spark, self._stream.spark_conf)
 
     @contextmanager
-    def queries(self, *, once: bool) -> Iterator[Sequence[StreamQuery]]:
-        """Hold the members, and share them out to queries by where they are."""
+    def queries(self, *, once: bool, at_once: bool = False) -> Iterator[Sequence[StreamQuery]]:
+        """Hold the members, and share them out to queries by where they are.
+
+        With `at_once`, members that are apart in any case are not asked where they are: each finds
+        that out when it begins, and one whose cluster is away keeps no other from beginning.
+        """
         with ExitStack() as locks:
             members = {name: self._member(name) for name in self._held(locks)}
             source = self._source_topic()
             locks.callback(self._ledgers.close)
-            groups = grouped(
-                [name for name in members if name not in self._alone],
-                [name for name in members if name in self._alone],
-                self._stream.config.isolation,
-                self._positions(members, source),
-            )
+            direct = [name for name in members if name not in self._alone]
+            alone = [name for name in members if name in self._alone]
+            isolation = self._stream.config.isolation
+            is_known = at_once and are_apart(direct, alone, isolation)
+            positions = {} if is_known else self._positions(members, source)
             yield [
                 self._query(name, {one: members[one] for one in group}, source, once=once)
-                for name, group in groups.items()
+                for name, group in grouped(direct, alone, isolation, positions).items()
             ]
 
     def _positions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Ledgers:
-    """Finds, claims and writes them."""
+    """Finds, claims and writes them; jobs of several threads may share it."""
 
     def __init__(
         self, planner: Planner, plan: RoutePlan, on_conflict: OnConflict = "take_over"
@@ -30,13 +31,16 @@ class Ledgers:
         self._plan = plan
         self._on_conflict = on_conflict
         self._topics: dict[str, LedgerTopic] = {}
+        self._lock = threading.Lock()
 
     def on(self, cluster: str) -> LedgerTopic:
         """Return the ledger on a cluster."""
-        if cluster not in self._topics:
-            kafka = self._planner.kafka(cluster)
-            self._topics[cluster] = LedgerTopic(kafka, self._plan.stream)
-        return self._topics[cluster]
+        # Two of them would be two sessions, and one of these would never end.
+        with self._lock:
+            if cluster not in self._topics:
+                kafka = self._planner.kafka(cluster)
+                self._topics[cluster] = LedgerTopic(kafka, self._plan.stream)
+            return self._topics[cluster]
 
     def read(self, names: Iterable[str]) -> dict[str, Mapping[str, MemberPlaces]]:
         """Return what ledgers say of members, by the topic's id; nobody is held up."""

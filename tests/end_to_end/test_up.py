@@ -107,6 +107,10 @@ class Ground:
         lines = json.loads(done.stdout)
         return {f"{one['name']}/{one['output'] or ''}".rstrip("/"): one for one in lines}
 
+    def rows(self) -> int:
+        """Return how many rows the application has written."""
+        return sum(len(one.read_text().splitlines()) for one in self.root.glob("out/*.jsonl"))
+
     def said(self, words: str) -> bool:
         return words in self.log.read_text()
 
@@ -210,14 +214,19 @@ def test_an_application_has_a_process_of_its_own_that_ends_with_it(ground: Groun
     ground.kafka().ensure_topic("counts_raw", 1)
     ground.write("apps/counted.yaml", APP.format(name="counts"))
     ground.send("counts", "start", "stop")
-    rows = ground.root / "out"
     with ground.up() as process:
-        until(ground, lambda: any(one.stat().st_size for one in rows.rglob("*.jsonl")))
+        until(ground, lambda: ground.rows() == 2)
         until(ground, lambda: ground.status()["counted"]["lag"] == 0)
         assert ground.status()["counted"]["state"] == "running"
         second = run("headrace", "up", cwd=ground.root)
         assert second.returncode == 1
         assert "already runs" in second.stderr
+        process.kill()
+        assert process.wait(LIMIT_S) == -signal.SIGKILL
+    assert wait_until(lambda: ground.status()["counted"]["state"] == "stopped", LIMIT_S)
+    ground.send("counts", "start")
+    with ground.up() as process:
+        until(ground, lambda: ground.rows() == 3)
         process.send_signal(signal.SIGTERM)
         assert process.wait(LIMIT_S) == 0, ground.log.read_text()[-6000:]
     assert ground.status()["counted"]["state"] == "stopped"

@@ -98,17 +98,25 @@ def test_a_failure_is_raised_and_told_until_it_gets_on() -> None:
     assert job.problem is None
 
 
-def test_what_prepares_it_is_done_whenever_it_begins() -> None:
+def test_it_is_prepared_until_that_succeeds_and_never_again() -> None:
+    tries = [Transient("its catalog is away")]
     prepared = []
+
+    def prepare() -> None:
+        if tries:
+            raise tries.pop()
+        prepared.append(slow.begun)
+
     slow = Slow()
     slow.answers.set()
-    job = BackgroundJob("slow", slow, Askers("asks", 1), lambda: prepared.append(slow.begun))
-    for begun in (0, 1):
+    job = BackgroundJob("slow", slow, Askers("asks", 1), prepare)
+    job.begin()
+    with pytest.raises(Transient, match="its catalog is away"):
+        answer(job)
+    for _ in range(2):
         job.begin()
         assert answer(job) is not None
-        assert prepared[-1] == begun
-    assert answer(job) is not None
-    assert prepared == [0, 1]
+    assert (prepared, slow.begun) == ([0], 2)
 
 
 def test_a_few_threads_ask_what_many_want_to_know() -> None:
