@@ -26,7 +26,7 @@ from benchmarks.bench_router import OUTPUTS, ROUTER
 from benchmarks.contest import Extent, hold
 from benchmarks.machine import machine, versions
 from benchmarks.measure import ROOT, CommandFailed
-from benchmarks.model import Failure, Sample, WrongResult
+from benchmarks.model import Failure, Omission, Sample, WrongResult
 from benchmarks.peer import run_first_command
 from benchmarks.report import Circumstances, write
 from headrace.cli.command import FAILED, run
@@ -48,6 +48,8 @@ BENCHMARKS = (
 )
 RESULTS = ROOT / "artifacts" / "benchmarks"
 SEED = 20260105
+# A run that is slower than this is stopped, however many events were asked for.
+LEAST_EVENTS_PER_S = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,12 @@ FULL = Form("full form", rounds=5, events=4_000_000, limit_s=900, budget_s=math.
     help="Run only this contest; may be repeated.",
 )
 @click.option(
+    "--without",
+    multiple=True,
+    metavar="NAME",
+    help="Leave this competitor out (--list has the names); may be repeated.",
+)
+@click.option(
     "--rounds",
     type=click.IntRange(1),
     help=f"How often each competitor runs. [default: {SHORT.rounds}, --full {FULL.rounds}]",
@@ -100,6 +108,7 @@ def benchmarks(  # noqa: PLR0913 - an argument for each option
     *,
     full: bool,
     only: tuple[str, ...],
+    without: tuple[str, ...],
     rounds: int | None,
     events: int | None,
     against: Path | None,
@@ -119,6 +128,10 @@ def benchmarks(  # noqa: PLR0913 - an argument for each option
       python -m benchmarks --full                   on a machine that does nothing else
     """  # noqa: D301 - \b is click's mark for text that keeps its lines
     chosen = [one for one in BENCHMARKS if not only or one.name in only]
+    known = {one.name for benchmark in chosen for one in benchmark.competitors}
+    if unknown := [name for name in without if name not in known]:
+        raise click.UsageError(f"no competitor is called {unknown[0]}: --list has their names")
+    chosen = [one.without(without) for one in chosen]
     if against is not None:
         chosen = [pair for one in chosen for pair in one.against(against)]
     if only_list:
@@ -131,8 +144,11 @@ def benchmarks(  # noqa: PLR0913 - an argument for each option
     form = FULL if full else SHORT
     form = replace(
         form,
+        # A table of one round over many events would else be called short, or full.
+        name="custom form" if rounds or events else form.name,
         rounds=rounds or form.rounds,
         events=events or form.events,
+        limit_s=max(form.limit_s, (events or form.events) / LEAST_EVENTS_PER_S),
         # Whoever asks for so many rounds gets them.
         budget_s=math.inf if rounds else form.budget_s / len(chosen),
     )
@@ -204,6 +220,8 @@ def told(outcome: Outcome) -> str:
             return f"{where}: {outcome.wall_s:.1f} s, {outcome.cpu_s:.1f} CPU-s"
         case Failure():
             return f"{where} FAILED: {outcome.reason}"
+        case Omission():
+            return f"{where} is left out: {outcome.reason}"
 
 
 def say(text: str) -> None:

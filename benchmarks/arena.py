@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import sys
 import tempfile
@@ -113,7 +114,9 @@ class Arena:
 
     def new_folder(self, name: str) -> Path:
         """Make a folder that nobody used before."""
-        folder = self.root / f"{next(self._numbers):03d}-{name.replace(' ', '-')}"
+        # Topics are named after it, which take few characters.
+        plain = re.sub("[^A-Za-z0-9]+", "-", name)
+        folder = self.root / f"{next(self._numbers):03d}-{plain}"
         folder.mkdir()
         return folder
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from benchmarks.arena import Arena
+    from headrace.kafka.message import Message
 
 LOOKED_AT = 1000
 CHUNK_BYTES = 4 * 2**20
@@ -34,13 +35,26 @@ def require(what: str, found: int, wanted: int) -> None:
         raise WrongResult(f"{what}: {found:,}, not {wanted:,}")
 
 
-def routed(arena: Arena, topic: str) -> None:
+def routed(arena: Arena, topic: str, *, has_origin: bool = False) -> None:
     """Check a routed topic: as many records as pass, and the first of them as they shall be."""
     require(f"records in {topic}", _held(arena, topic), arena.loaded.passing)
     for message in itertools.islice(arena.kafka.records(topic), LOOKED_AT):
         event = json.loads(message.value() or b"null")
-        if tuple(event) != KEPT_FIELDS or not event["country"].isupper():
+        # An object has no order: Go sorts the names of its fields.
+        if event.keys() != set(KEPT_FIELDS) or not event["country"].isupper():
             raise WrongResult(f"a record of {topic} is {event}")
+        if message.key() != event["user_id"].encode():
+            raise WrongResult(f"the key of {event} in {topic} is {message.key()!r}")
+        if has_origin != _says_origin(message, arena.loaded.topic):
+            raise WrongResult(f"the headers of {event} in {topic} are {message.headers()}")
+
+
+def _says_origin(message: Message, topic: str) -> bool:
+    start = f"{topic}/".encode()
+    return any(
+        name.endswith("origin") and isinstance(value, bytes) and value.startswith(start)
+        for name, value in message.headers() or []
+    )
 
 
 def copied(arena: Arena, topic: str, said: Mapping[str, Any]) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import CommandFailed, measure
-from benchmarks.model import Failure, Sample, WrongResult
+from benchmarks.model import Failure, LeftOut, Omission, Sample, WrongResult
+from benchmarks.output import OutputWatch, counter
 from benchmarks.rounds import order_of
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from benchmarks.arena import Arena
     from benchmarks.measure import Measured
@@ -49,6 +51,8 @@ def hold(
                 yield _one(competitor, arena, number, position, rows)
             except (CommandFailed, WrongResult, HeadraceError) as problem:
                 yield Failure(number, position, competitor.name, str(problem))
+            except LeftOut as reason:
+                yield Omission(number, position, competitor.name, str(reason))
         longest_s = max(longest_s, clock() - round_begun)
 
 
@@ -59,8 +63,9 @@ def _one(
     try:
         run = competitor.prepare(arena, folder)
         try:
-            measured = measure(run.command, arena.limit_s, watched=[arena.broker.pid])
+            measured, first_count = _measure(run, arena, folder)
             _verify(run, measured)
+            work = measured.at_work
             return Sample(
                 round=round_number,
                 position=position,
@@ -73,11 +78,34 @@ def _one(
                 broker_cpu_s=measured.watched_cpu_s,
                 elsewhere_cpu_s=measured.elsewhere_cpu_s,
                 facts=run.facts(measured),
+                work_rows=_work_rows(run, rows, first_count),
+                work_cpu_s=None if work is None else work.cpu_s,
+                work_broker_cpu_s=None if work is None else work.watched_cpu_s,
+                peak_rss_mb=measured.peak_rss_bytes / 2**20,
             )
         finally:
             run.clean_up()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _measure(run: Run, arena: Arena, folder: Path) -> tuple[Measured, int]:
+    """Return what a run used, and how much of its output was there when it was first seen."""
+    servers = [arena.broker.pid]
+    if run.output is None:
+        return measure(run.command, arena.limit_s, servers), 0
+    file = folder / "progress.txt"
+    count = counter(arena.bootstrap_servers, run.output)
+    with OutputWatch(count, run.output.records, file) as watch:
+        command = replace(run.command, progress=file)
+        return measure(command, arena.limit_s, servers), watch.first_count
+
+
+def _work_rows(run: Run, rows: int, first_count: int) -> int | None:
+    """Return how many rows were behind the first output: what came with it was done before."""
+    if run.output is None:
+        return None
+    return round(rows * (1 - first_count / run.output.records))
 
 
 def _verify(run: Run, measured: Measured) -> None:

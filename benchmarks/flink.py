@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from benchmarks.java_peer import OPENED_FOR_FLINK, Program, java_command, write_properties
 from benchmarks.measure import Command
 from headrace.config.load import load_workspace
 from headrace.contract import INGESTION_TS
-from headrace.errors import Terminal
-from headrace.jars.cache import ensure_all
-from headrace.jars.java import java
-from headrace.jars.lock import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from benchmarks.arena import Arena
 
-LOCK = Path(__file__).with_name("flink.lock")
-SOURCE = Path(__file__).with_name("peers") / "FlinkReplay.java"
-HEAP_MB = 2048
-# What Flink's own scripts open on Java 17.
-OPENED = ("lang", "net", "io", "nio", "util", "util.concurrent", "util.concurrent.atomic", "text")
+PROGRAM: Final = Program("FlinkReplay", "flink.lock", "flink", OPENED_FOR_FLINK)
 # Iceberg keeps no bounds of fields inside a struct where pyiceberg writes.
 ORDERED_BY = "event_ts"
 
@@ -51,34 +42,5 @@ def flink_command(arena: Arena, folder: Path, workspace: Path, job: Job) -> Comm
         "ordered_by": ORDERED_BY,
         "drift_s": "" if job.drift_s is None else str(job.drift_s),
     }
-    file = folder / "flink.properties"
-    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    classpath = os.pathsep.join([str(_compiled(arena)), *map(str, _jars())])
-    opens = (f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in OPENED)
-    argv = [java(), f"-Xmx{HEAP_MB}m", *opens, "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
-    argv += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", f"-Djava.io.tmpdir={folder}"]
-    return Command([*argv, "-cp", classpath, "FlinkReplay", str(file)], folder)
-
-
-def _jars() -> tuple[Path, ...]:
-    return ensure_all(parse(LOCK.read_text(encoding="utf-8")))
-
-
-def _compiled(arena: Arena) -> Path:
-    """Compile the job once for all rounds."""
-    target = arena.root / "flink"
-    if target.exists():
-        return target
-    compiler = Path(java()).resolve().with_name("javac")
-    if not compiler.exists():
-        raise Terminal(
-            f"{compiler} is missing, which Flink's job is compiled with",
-            "install a JDK; a JRE is enough for everything else",
-        )
-    arena.say("compiling Flink's job")
-    classpath = os.pathsep.join(map(str, _jars()))
-    command = [str(compiler), "-nowarn", "-d", str(target), "-cp", classpath, str(SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Terminal("Flink's job does not compile", done.stderr)
-    return target
+    file = write_properties(folder / "flink.properties", settings)
+    return Command(java_command(arena, folder, PROGRAM, [file]), folder)

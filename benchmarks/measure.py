@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from benchmarks.reaper import KILL_AFTER_S, Order, Result
+from benchmarks.reaper import KILL_AFTER_S, Order, Result, Used
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 LINGER_S = 15.0
 LAST_LINES = 6
+# Output is looked at ten times a second, so less of it tells nothing.
+SHORTEST_WORK_S = 0.5
 
 
 class CommandFailed(Exception):
@@ -35,6 +37,10 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     # Time and CPU are counted from when this file has so many lines.
     warm: tuple[Path, int] | None = None
+    # Somebody writes a line to this file when the output begins, and another when all is there.
+    progress: Path | None = None
+    # Whether it goes on for ever: its time ends with the second of these lines, then it is ended.
+    endless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,9 @@ class Measured:
     # What everybody else on the machine used meanwhile: how far a figure can be trusted.
     elsewhere_cpu_s: float
     stdout: str
+    peak_rss_bytes: int = 0
+    # The same from the first output to the last, None where nobody saw both.
+    at_work: Used | None = None
 
 
 def measure(command: Command, limit_s: float, watched: Sequence[int] = ()) -> Measured:
@@ -55,32 +64,65 @@ def measure(command: Command, limit_s: float, watched: Sequence[int] = ()) -> Me
     command.folder.mkdir(parents=True, exist_ok=True)
     busy_before, watched_before = machine_cpu_s(), sum(cpu_s(pid) for pid in watched)
     result, stdout, stderr = _run(command, limit_s, watched)
-    watched_cpu_s = sum(cpu_s(pid) for pid in watched) - watched_before
+    end = Used(result.wall_s, result.cpu_s, sum(cpu_s(pid) for pid in watched))
+    watched_cpu_s = end.watched_cpu_s - watched_before
     busy_s = machine_cpu_s() - busy_before
     if result.exit_code != 0:
         last = (stderr.strip() or stdout.strip()).splitlines()[-LAST_LINES:]
         shown = "\n".join(last) or "it printed nothing"
         raise CommandFailed(f"{Path(command.argv[0]).name} ended with {result.exit_code}: {shown}")
-    warm_wall_s, warm_cpu_s, warm_watched_s = _until_warm(command, result, watched_before)
+    marks = dict(zip(_marks(command), result.marks, strict=True))
+    warm = _until_warm(command, marks, watched_before)
     return Measured(
-        wall_s=result.wall_s - warm_wall_s,
-        cpu_s=result.cpu_s - warm_cpu_s,
+        wall_s=result.wall_s - warm.wall_s,
+        cpu_s=result.cpu_s - warm.cpu_s,
         unwaited_cpu_s=result.unwaited_cpu_s,
-        watched_cpu_s=watched_cpu_s - warm_watched_s,
+        watched_cpu_s=watched_cpu_s - warm.watched_cpu_s,
         elsewhere_cpu_s=max(0.0, busy_s - result.cpu_s - watched_cpu_s),
         stdout=stdout,
+        peak_rss_bytes=result.peak_rss_bytes,
+        at_work=_at_work(command, marks, end),
     )
 
 
+def _marks(command: Command) -> list[tuple[Path, int]]:
+    """Return the moments at which it matters what has been used."""
+    warm = [] if command.warm is None else [command.warm]
+    return [*warm, *((command.progress, line) for line in (1, 2) if command.progress is not None)]
+
+
 def _until_warm(
-    command: Command, result: Result, watched_before_s: float
-) -> tuple[float, float, float]:
-    """Return wall, CPU and the servers' CPU seconds that went by before the command was warm."""
+    command: Command, marks: Mapping[tuple[Path, int], Used | None], watched_before_s: float
+) -> Used:
+    """Return what was used before the command was warm."""
     if command.warm is None:
-        return 0.0, 0.0, 0.0
-    if result.warm_wall_s is None or result.warm_cpu_s is None or result.warm_watched_cpu_s is None:
+        return Used(0.0, 0.0, 0.0)
+    warm = marks[command.warm]
+    if warm is None:
         raise CommandFailed(f"{Path(command.argv[0]).name} ended before it was warm")
-    return result.warm_wall_s, result.warm_cpu_s, result.warm_watched_cpu_s - watched_before_s
+    return Used(warm.wall_s, warm.cpu_s, warm.watched_cpu_s - watched_before_s)
+
+
+def _at_work(
+    command: Command, marks: Mapping[tuple[Path, int], Used | None], end: Used
+) -> Used | None:
+    """Return what was used between the first output and the last."""
+    if command.progress is None:
+        return None
+    begun, done = marks[command.progress, 1], marks[command.progress, 2]
+    if command.endless and done is None:
+        raise CommandFailed(
+            f"{Path(command.argv[0]).name} ended before all of its output was there"
+        )
+    # A command that ends with its last record is gone before that record has been seen.
+    done = done or end
+    if begun is None or done.wall_s - begun.wall_s < SHORTEST_WORK_S:
+        return None
+    return Used(
+        done.wall_s - begun.wall_s,
+        done.cpu_s - begun.cpu_s,
+        done.watched_cpu_s - begun.watched_cpu_s,
+    )
 
 
 def cpu_s(pid: int) -> float:
@@ -109,8 +151,8 @@ def _run(command: Command, limit_s: float, watched: Sequence[int]) -> tuple[Resu
         stderr=str(folder / "stderr.txt"),
         result=str(folder / "measured.json"),
         linger_s=LINGER_S,
-        warm_file="" if command.warm is None else str(command.warm[0]),
-        warm_lines=0 if command.warm is None else command.warm[1],
+        marks=tuple((str(file), lines) for file, lines in _marks(command)),
+        endless=command.endless,
         watched=tuple(watched),
     )
     argv = [sys.executable, "-m", "benchmarks.reaper", json.dumps(asdict(order))]
@@ -131,7 +173,7 @@ def _run(command: Command, limit_s: float, watched: Sequence[int]) -> tuple[Resu
             _end(reaper)
     if reaper.returncode != 0:
         raise CommandFailed(problem.strip())
-    result = Result(**json.loads(Path(order.result).read_text(encoding="utf-8")))
+    result = Result.parse(Path(order.result).read_text(encoding="utf-8"))
     return result, _text(order.stdout), _text(order.stderr)
 
 

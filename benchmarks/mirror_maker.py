@@ -12,7 +12,7 @@ from benchmarks.connect import RECORDS_PER_POLL, TASKS, Connector, connect_comma
 from benchmarks.events import FIELDS
 from benchmarks.model import Run, WrongResult
 from benchmarks.peer import said_work_s
-from benchmarks.peers.kafka_loop import PRODUCER
+from benchmarks.peers.per_core import PRODUCER
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from benchmarks.arena import Arena
     from benchmarks.measure import Command, Measured
+    from benchmarks.output import Output
 
 # «cold»: the wall time holds the start of Python, and of a JVM and Spark where there are any.
 # «warm»: they run already when the time begins.
@@ -19,6 +20,10 @@ StartUp: TypeAlias = Literal["cold", "warm"]
 
 class WrongResult(Exception):
     """A competitor that did not do the work: its time counts for nothing."""
+
+
+class LeftOut(Exception):
+    """A competitor that cannot be had on this machine, which is no failure; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class Run:
     warm_rows: int = 0
     # What there is to tell beside the time: a figure by its name.
     facts: Callable[[Measured], Mapping[str, float]] = lambda _: {}
+    # The topic that is watched, for what was used between its first record and its last.
+    output: Output | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,20 @@ class Benchmark:
     competitors: tuple[Competitor, ...]
     # Puts in place what all read, outside the measured time; returns how many rows that is.
     load: Callable[[Arena], int]
+    # Those that do the same work and promise much the same: each one of ours beside another.
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    def without(self, names: Collection[str]) -> Benchmark:
+        """Return the contest without some of its competitors; all are compared with the baseline."""
+        left = tuple(
+            one
+            for one in self.competitors
+            if one.name not in names or one.name == self.baseline or one is self.competitors[0]
+        )
+        kept = {one.name for one in left}
+        return replace(
+            self, competitors=left, pairs=tuple(p for p in self.pairs if kept.issuperset(p))
+        )
 
     def against(self, checkout: Path) -> list[Benchmark]:
         """Return a contest of two for each command of ours: this checkout's and another's."""
@@ -83,7 +104,7 @@ class Benchmark:
             if one.is_our_command:
                 twin = one.of(checkout)
                 name = f"{self.name}-{one.start_up}-against-{checkout.name}"
-                pair = replace(self, name=name, baseline=twin.name, limit=twin.name)
+                pair = replace(self, name=name, baseline=twin.name, limit=twin.name, pairs=())
                 found.append(replace(pair, competitors=(one, twin)))
         return found
 
@@ -103,6 +124,11 @@ class Sample:
     broker_cpu_s: float
     elsewhere_cpu_s: float
     facts: Mapping[str, float] = field(default_factory=dict)
+    # What was used between the first output and the last, and for how many rows.
+    work_rows: int | None = None
+    work_cpu_s: float | None = None
+    work_broker_cpu_s: float | None = None
+    peak_rss_mb: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +141,14 @@ class Failure:
     reason: str
 
 
-Outcome: TypeAlias = Sample | Failure
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A run that could not be held on this machine."""
+
+    round: int
+    position: int
+    competitor: str
+    reason: str
+
+
+Outcome: TypeAlias = Sample | Failure | Omission

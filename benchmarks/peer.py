@@ -60,6 +60,11 @@ def said_work_s(measured: Measured) -> float | None:
     return None if work_s is None else float(work_s)
 
 
+def at_work_s(measured: Measured) -> float | None:
+    """Return the time from the first output to the last, where the output was watched."""
+    return None if measured.at_work is None else measured.at_work.wall_s
+
+
 def checkpoint_work_s(checkpoints: Iterable[Path]) -> float | None:
     """Return the time from the first batch's plan to the last batch's commit.
 

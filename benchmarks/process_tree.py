@@ -1,4 +1,4 @@
-"""The CPU time of a tree of processes, also of those whose parents never wait for them.
+"""The CPU time and memory of a tree of processes, also of those whose parents never wait for them.
 
 A process's time is added to its parent's when the parent waits for it. A parent that ignores
 SIGCHLD, as PySpark's daemon of Python workers does, never waits: that time would be lost. So
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PROC = Path("/proc")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SIGCHLD_BIT = 1 << (signal.SIGCHLD - 1)
 
 
@@ -31,6 +32,7 @@ class Seen:
     # Its own time and that of the children it waited for.
     cpu_ticks: int
     ignores_children: bool
+    rss_bytes: int = 0
 
 
 class ProcessTree:
@@ -52,6 +54,11 @@ class ProcessTree:
     def running_s(self) -> float:
         """Seconds of the processes that were there at the last look."""
         return sum(process.cpu_ticks for process in self._seen.values()) / TICKS_PER_S
+
+    @property
+    def rss_bytes(self) -> int:
+        """What they held in memory at the last look; what they share counts for each."""
+        return sum(process.rss_bytes for process in self._seen.values())
 
     @property
     def pids(self) -> Collection[int]:
@@ -119,4 +126,5 @@ def parse(pid: int, stat: str, status: str) -> Seen:
         started_ticks=int(fields[19]),
         cpu_ticks=sum(int(ticks) for ticks in fields[11:15]),
         ignores_children=bool(int(ignored.split(":")[1], 16) & SIGCHLD_BIT),
+        rss_bytes=int(fields[21]) * PAGE_BYTES,
     )

@@ -39,11 +39,21 @@ class Order:
     result: str
     # How long processes may outlive the command before they are told to end.
     linger_s: float
-    # The measured time begins when this file has so many lines; with no file at the start.
-    warm_file: str = ""
-    warm_lines: int = 0
+    # What was used is noted when a file has so many lines.
+    marks: tuple[tuple[str, int], ...] = ()
+    # Whether the command goes on for ever: it is ended, and has done its work, at the last mark.
+    endless: bool = False
     # Servers that the command works with: what they have used by then is told, too.
     watched: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What had been used at a moment: by the command, and by the servers since they started."""
+
+    wall_s: float
+    cpu_s: float
+    watched_cpu_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +65,17 @@ class Result:
     cpu_s: float
     # The part of it that was seen in /proc only, as no parent waited for the process.
     unwaited_cpu_s: float
-    # What had been used when the command was warm; None where that was not asked, or never was.
-    warm_wall_s: float | None = None
-    warm_cpu_s: float | None = None
-    warm_watched_cpu_s: float | None = None
+    # The most that its processes held together at a look; what they share counts for each.
+    peak_rss_bytes: int
+    # None where it never came so far.
+    marks: tuple[Used | None, ...]
+
+    @staticmethod
+    def parse(text: str) -> Result:
+        """Read what `main` has written."""
+        given = json.loads(text)
+        marks = (None if mark is None else Used(**mark) for mark in given["marks"])
+        return Result(**{**given, "marks": tuple(marks)})
 
 
 class Reaper:
@@ -69,7 +86,8 @@ class Reaper:
         self._tree = ProcessTree(os.getpid())
         self._end_at: float | None = None
         self._signal = signal.SIGTERM
-        self._warm: tuple[float, float, float] | None = None
+        self._marks: list[Used | None] = [None] * len(order.marks)
+        self._peak_rss_bytes = 0
 
     def run(self) -> Result:
         """Run the command to its end, and wait for everybody it left behind."""
@@ -90,27 +108,32 @@ class Reaper:
             except ChildProcessError:
                 break
             self._tree.look()
-            self._look_whether_warm(now - started)
+            self._peak_rss_bytes = max(self._peak_rss_bytes, self._tree.rss_bytes)
+            self._look_for_marks(now - started)
+            if self._order.endless and self._marks[-1] is not None:
+                self._end_at = self._end_at or now
             if self._end_at is not None and now >= self._end_at:
                 self._end_all(now)
         self._tree.look()
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        counted = usage.ru_utime + usage.ru_stime
         lost_s = self._tree.lost_s
-        return Result(exit_code, wall_s, counted + lost_s, lost_s, *(self._warm or ()))
+        last = self._marks[-1] if self._order.endless else None
+        if last is not None:
+            # How it ends when it is told to is no part of its work.
+            wall_s, exit_code, cpu_s = last.wall_s, 0, last.cpu_s
+        else:
+            cpu_s = _waited_for_s() + lost_s
+        return Result(exit_code, wall_s, cpu_s, lost_s, self._peak_rss_bytes, tuple(self._marks))
 
-    def _look_whether_warm(self, wall_s: float) -> None:
-        order = self._order
-        if self._warm is not None or not order.warm_file:
-            return
-        with suppress(OSError):
-            if Path(order.warm_file).read_bytes().count(b"\n") < order.warm_lines:
-                return
-            usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-            so_far = usage.ru_utime + usage.ru_stime + self._tree.running_s + self._tree.lost_s
-            servers = (read(pid) for pid in order.watched)
-            ticks = sum(server.cpu_ticks for server in servers if server is not None)
-            self._warm = (wall_s, so_far, ticks / TICKS_PER_S)
+    def _look_for_marks(self, wall_s: float) -> None:
+        for number, (file, lines) in enumerate(self._order.marks):
+            if self._marks[number] is None and _lines(file) >= lines:
+                self._marks[number] = self._used(wall_s)
+
+    def _used(self, wall_s: float) -> Used:
+        so_far = _waited_for_s() + self._tree.running_s + self._tree.lost_s
+        servers = (read(pid) for pid in self._order.watched)
+        ticks = sum(server.cpu_ticks for server in servers if server is not None)
+        return Used(wall_s, so_far, ticks / TICKS_PER_S)
 
     def _spawn(self) -> int:
         order = self._order
@@ -138,10 +161,23 @@ class Reaper:
         self._end_at = now + KILL_AFTER_S
 
 
+def _waited_for_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _lines(file: str) -> int:
+    with suppress(OSError):
+        return Path(file).read_bytes().count(b"\n")
+    return 0
+
+
 def main() -> None:
     """Carry out the order in the first argument."""
     given = json.loads(sys.argv[1])
-    order = Order(**{**given, "argv": tuple(given["argv"]), "watched": tuple(given["watched"])})
+    marks = tuple((file, lines) for file, lines in given["marks"])
+    listed = {"argv": tuple(given["argv"]), "watched": tuple(given["watched"]), "marks": marks}
+    order = Order(**{**given, **listed})
     signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
     kernel = ctypes.CDLL(None)
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.model import Failure, Sample
-from benchmarks.summary import summarize
+from benchmarks.model import Failure, Omission, Sample
+from benchmarks.summary import summarize, summarize_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +64,9 @@ def as_json(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[Outc
         ],
         "samples": [asdict(outcome) for outcome in outcomes if isinstance(outcome, Sample)],
         "failures": [asdict(outcome) for outcome in outcomes if isinstance(outcome, Failure)],
+        "left_out": [asdict(outcome) for outcome in outcomes if isinstance(outcome, Omission)],
         "summary": [asdict(line) for line in summarize(benchmark, outcomes)],
+        "pairs": [asdict(pair) for pair in summarize_pairs(benchmark, outcomes)],
     }
     return json.dumps(whole, indent=2) + "\n"
 
@@ -74,7 +76,8 @@ def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[
     versions = ", ".join(f"{name} {version}" for name, version in around.versions.items())
     base = benchmark.baseline
     head = ["", "start", "wall s", "work s", "CPU s", "broker CPU s", "others' CPU s", "rows/s"]
-    head += ["rows/s at work", "rows/CPU-s", f"wall ÷ {base}", f"work ÷ {base}", f"CPU ÷ {base}"]
+    head += ["rows/s at work", "rows/CPU-s", "rows/CPU-s at work", "peak MB"]
+    head += [f"wall ÷ {base}", f"work ÷ {base}", f"CPU ÷ {base}"]
     rows = [head, ["---", "---", *["---:"] * (len(head) - 2)]]
     starts = {one.name: one.start_up for one in benchmark.competitors}
     rows += [
@@ -87,17 +90,45 @@ def as_markdown(benchmark: Benchmark, around: Circumstances, outcomes: Sequence[
         f"{_sent(around)}, {_rounds(around, outcomes)}"
         + (", **interrupted**" if around.interrupted else ""),
         "",
-        *("| " + " | ".join(row) + " |" for row in rows),
+        *_table(rows),
         "",
+        *_pairs(benchmark, outcomes),
         f"{described(around.machine)}. {versions}.",
     ]
     lines += _facts(benchmark, outcomes)
+    left_out = {(one.competitor, one.reason): None for one in outcomes if isinstance(one, Omission)}
+    lines += [""] * bool(left_out)
+    lines += [f"**Left out**: {competitor}: {reason}" for competitor, reason in left_out]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     lines += [""] * bool(failed)
     lines += [
         f"**Failed**: {one.competitor}, round {one.round + 1}: {one.reason}" for one in failed
     ]
     return "\n".join(lines) + "\n"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _pairs(benchmark: Benchmark, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the table that compares like with like."""
+    pairs = summarize_pairs(benchmark, outcomes)
+    if not pairs:
+        return []
+    head = ["like with like", "wall", "CPU", "time at work", "CPU at work"]
+    rows = [head, ["---", *["---:"] * (len(head) - 1)]]
+    rows += [
+        [
+            f"{pair.ours} ÷ {pair.theirs}",
+            _with_ends(pair.wall_ratio),
+            _with_ends(pair.cpu_ratio),
+            _with_ends(pair.work_ratio),
+            _with_ends(pair.work_cpu_ratio),
+        ]
+        for pair in pairs
+    ]
+    return [*_table(rows), ""]
 
 
 def _facts(benchmark: Benchmark, outcomes: Sequence[Outcome]) -> list[str]:
@@ -145,13 +176,13 @@ def _cells(line: Line, benchmark: Benchmark, start: str) -> list[str]:
     if line.failures:
         name += f" ({line.failures} failed)"
     seconds = (line.wall_s, line.work_s, line.cpu_s, line.broker_cpu_s, line.elsewhere_cpu_s)
-    rates = (line.rows_per_s, line.rows_per_work_s, line.rows_per_cpu_s)
+    rates = (line.rows_per_s, line.rows_per_work_s, line.rows_per_cpu_s, line.rows_per_work_cpu_s)
     ratios = (line.wall_ratio, line.work_ratio, line.cpu_ratio)
     return [
         name,
         start,
         *(_middle(found, "{:,.2f}") for found in seconds),
-        *(_middle(found, "{:,.0f}") for found in rates),
+        *(_middle(found, "{:,.0f}") for found in (*rates, line.peak_rss_mb)),
         *(_with_ends(found) for found in ratios),
     ]
 

@@ -1,4 +1,4 @@
-"""What users are told: a mistake in a config file and where it is, what they meant, how many."""
+"""What errors are made of: a mistake in a config file and where it is, what was meant, counts."""
 
 from __future__ import annotations
 

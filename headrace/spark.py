@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import sys
 import threading
 from pathlib import Path
@@ -15,12 +14,13 @@ import psutil
 import structlog
 
 from headrace import state_files
-from headrace.errors import HeadraceError, Terminal, Transient
+from headrace.errors import HeadraceError
 from headrace.iceberg.catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
 from headrace.jars.java import java_and_banner
 from headrace.jvm import class_archive
-from headrace.jvm.launch import PORT, Given, InBackground, Launched
+from headrace.jvm.launch import PORT, InBackground, LaunchedJvm, ParentJvm
+from headrace.jvm.not_started import STANDALONE, require_master, why_not_started
 from headrace.jvm.python_launcher import use_our_spark, without_archives
 from headrace.secret import SECRET_NAMES
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
 
 SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
-STANDALONE = "spark://"
-CONNECT_S = 5.0
 SMALLEST_DRIVER_MB = 1024
 LARGEST_FUNCTION = 2**30
 LARGEST_DRIVER_MB = 4096
@@ -93,7 +91,7 @@ def session(
         try:
             spark.stop()
         except Exception as problem:
-            # A JVM that was killed needs no stop, and what it took with it is told by then.
+            # A JVM that was killed needs no stop, and what ended with it has been reported by then.
             if not failures.has_ended(problem):
                 raise
     class_archive.keep(spark)
@@ -111,7 +109,7 @@ def start_session(
     conf, log_file = conf or {}, log_path(workspace, name)
     given = {"spark.master": workspace.spark.master, **workspace.spark.conf, **conf}
     master = given["spark.master"]
-    _require_master(master)
+    require_master(master)
     use_our_spark()
     local = master.startswith("local") and PYTHONPATH not in given
     log.info("starting Spark", master=master)
@@ -147,7 +145,7 @@ def _launched(
     output: IO[bytes],
     *,
     keeps_classes: bool,
-) -> tuple[Launched | Given, Mapping[str, str]]:
+) -> tuple[LaunchedJvm | ParentJvm, Mapping[str, str]]:
     """Start the JVM; return the settings of its session, too."""
     settings = session_settings(workspace, name, log_path(workspace, name), conf)
     _, banner = java_and_banner()
@@ -157,10 +155,10 @@ def _launched(
     # What the JVM is launched with stands on its command line, for everybody on the machine to
     # read; the rest, secrets of catalogs among it, is handed over once it runs.
     given = {name: value for name, value in settings.items() if name.startswith(LAUNCHED)}
-    return Given() if PORT in os.environ else Launched(given, output), settings
+    return ParentJvm() if PORT in os.environ else LaunchedJvm(given, output), settings
 
 
-def _connected(jvm: Launched | Given, settings: Mapping[str, str]) -> SparkSession:
+def _connected(jvm: LaunchedJvm | ParentJvm, settings: Mapping[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - importing it takes long
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 
@@ -277,41 +275,7 @@ def _classpath(settings: Mapping[str, str]) -> list[Path]:
     return [*ours, *sorted(Path(os.environ.get("SPARK_HOME", "")).glob("jars/*.jar"))]
 
 
-def _require_master(master: str) -> None:
-    """Say that a standalone master is away, before Spark tries for a minute and dies of it."""
-    if not master.startswith(STANDALONE):
-        return
-    for place in master.removeprefix(STANDALONE).split(","):
-        host, _, port = place.rpartition(":")
-        if not port.isdigit():
-            return
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), CONNECT_S):
-            return
-    raise _master_away(master)
-
-
-def _master_away(master: str) -> Transient:
-    return Transient(f"no Spark master answers at {master}", "start it, or correct spark.master")
-
-
 def _written_since(log_file: Path, begins_at: int) -> str:
     with log_file.open("rb") as file:
         file.seek(begins_at)
         return file.read().decode(errors="replace")
-
-
-def why_not_started(
-    master: str, log_file: Path, text: str, problem: Exception
-) -> Terminal | Transient:
-    """Return the error that a failed start of Spark means, by what it has said."""
-    if "No space left on device" in text:
-        return Terminal("Spark could not start: the disk is full", "free some space, start again")
-    if "All masters are unresponsive" in text or "Failed to connect to master" in text:
-        return _master_away(master)
-    if "Could not parse Master URL" in text:
-        return Terminal(
-            f"{master} is not a Spark master", "for example local[*] or spark://host:7077"
-        )
-    return Transient(
-        f"Spark could not start ({str(problem).splitlines()[0]})", f"its log is {log_file}"
-    )

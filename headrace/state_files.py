@@ -30,7 +30,7 @@ REMOVED: Final = ".removed."
 
 
 class _Watch:
-    """Who is told of each write. Tests end the process here; nobody else sets it."""
+    """Called at each write. Tests end the process here; nobody else sets it."""
 
     tell: Callable[[Moment, Path], None] | None = None
 

@@ -15,8 +15,8 @@ MOST_LINES: Final = 100
 class PartitionFindings:
     """One partition: from `since` to before `next` the table says it has everything.
 
-    `end` is where the topic ended; `unmarked` are rows that no commit of the writer tells of.
-    `lost` is what the topic lost before it landed, and the writer was told to go past.
+    `end` is where the topic ended; `unmarked` are rows that no commit of the writer accounts for.
+    `lost` is what the topic lost before it landed, where `on_data_loss: skip` let the writer go on.
     """
 
     partition: int

@@ -1,4 +1,4 @@
-"""What a lake writer's Spark is started with; whoever asks has imported nothing else of it."""
+"""The Spark settings of a lake writer; to import them imports no other part of it."""
 
 from __future__ import annotations
 

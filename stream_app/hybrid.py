@@ -157,17 +157,17 @@ def commit_state_of(states: Iterable[CommitState], topic: str, table: str) -> Co
 
 def gaps(positions: Mapping[int, int], held: Mapping[int, range], topic: str) -> list[str]:
     """Say which records are neither in the table nor in the topic any more."""
-    told = []
+    found = []
     for number, span in sorted(held.items()):
         # A partition that the writer has not seen yet is read from its beginning.
         at = positions.get(number, 0)
         if at < span.start:
-            told.append(f"{topic}-{number} @ {at:,} to {span.start - 1:,}")
+            found.append(f"{topic}-{number} @ {at:,} to {span.start - 1:,}")
         elif at > span.stop:
-            told.append(
+            found.append(
                 f"{topic}-{number} ends at {span.stop:,}, but the table has it up to {at:,}"
             )
-    return told
+    return found
 
 
 def _decided(
@@ -195,14 +195,14 @@ def _offset(workspace: Workspace, name: str, pair: Pair, table: Table) -> Offset
     kafka = KafkaCluster(workspace.cluster(pair.live.cluster))
     positions: Positions = {}
     epochs: Epochs = {}
-    told: list[str] = []
+    missing: list[str] = []
     for topic in pair.live.topics:
         ends = kafka.ends(topic)
         state = commit_state_of(_commit_states(table), topic, pair.past.identifier)
         following = state.next_offsets
-        told += gaps(following, ends.spans, topic)
+        missing += gaps(following, ends.spans, topic)
         reached = {number: Reached(one.next, one.epoch) for number, one in state.spans.items()}
-        told += [
+        missing += [
             (
                 f"{topic}-{number} @ {span.start:,} to {span.stop - 1:,} (other records than the "
                 "table has)"
@@ -214,9 +214,9 @@ def _offset(workspace: Workspace, name: str, pair: Pair, table: Table) -> Offset
         }
         known = ends.epochs_at(positions[topic])
         epochs[topic] = {number: epoch for number, epoch in known.items() if epoch != NO_EPOCH}
-    if told:
+    if missing:
         raise Terminal(
-            f"records are missing between the table and the topic of {name}: {'; '.join(told)}",
+            f"records are missing between the table and the topic of {name}: {'; '.join(missing)}",
             "nothing was started. Run the lake writer until it has caught up, before retention "
             "removes more, or restore the topic; a live candidate alone begins with the records "
             "that remain",

@@ -143,6 +143,6 @@ def _named(app: LoadedApp, source: str | None) -> str:
     if source is None and len(names) == 1:
         return names[0]
     if source not in names:
-        told = "which of its sources?" if source is None else f"it has no source {source}"
-        raise UsageError(f"{app.config.name}: {told}", did_you_mean(source or "", names))
+        problem = "which of its sources?" if source is None else f"it has no source {source}"
+        raise UsageError(f"{app.config.name}: {problem}", did_you_mean(source or "", names))
     return source

@@ -28,6 +28,7 @@ JAR_LOCKS = {
     "headrace/jars/jars.lock": JAR_SETS,
     "benchmarks/jars.lock": ("connect",),
     "benchmarks/flink.lock": ("flink",),
+    "benchmarks/routers.lock": ("kafka-streams", "flink-sql"),
     "tests/search_nodes.lock": ("opensearch-2", "opensearch-3", "elasticsearch"),
 }
 SPARK = "4.1.3"
@@ -95,6 +96,34 @@ ROOTS: dict[str, list[tuple[str, ...]]] = {
         ("org.xerial", "sqlite-jdbc", "3.50.3.0"),
         ("org.slf4j", "slf4j-simple", "2.0.18"),
     ],
+    # The peers of the router that run on a JVM.
+    "kafka-streams": [
+        ("org.apache.kafka", "kafka-streams", CONNECT),
+        ("com.fasterxml.jackson.core", "jackson-databind", "2.22.2"),
+        # As databind asks for it; Kafka Streams asks for an older one.
+        ("com.fasterxml.jackson.core", "jackson-annotations", "2.22"),
+        ("at.yawk.lz4", "lz4-java", "1.10.1"),
+        ("org.slf4j", "slf4j-simple", "2.0.18"),
+    ],
+    "flink-sql": [
+        *(
+            ("org.apache.flink", name, FLINK)
+            for name in (
+                "flink-streaming-java",
+                "flink-clients",
+                "flink-runtime",
+                "flink-table-api-java-bridge",
+                "flink-table-planner-loader",
+                "flink-table-runtime",
+                "flink-connector-base",
+                "flink-json",
+            )
+        ),
+        # The connector has versions of its own; this one is for Flink 2.1.
+        ("org.apache.flink", "flink-connector-kafka", "5.0.0-2.1"),
+        ("at.yawk.lz4", "lz4-java", "1.10.1"),
+        ("org.slf4j", "slf4j-simple", "2.0.18"),
+    ],
     # Whole search nodes, for tests. The first comes without the module that ingest pipelines need.
     "opensearch-2": [
         (SEARCH_NODE.format("org.opensearch"), "opensearch", OPENSEARCH, "zip"),
@@ -123,6 +152,8 @@ EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
     # Iceberg asks for ORC by a classifier, which a lock by coordinates cannot name; none is written.
     "connect": (("org.lz4", "*"), ("org.apache.orc", "*")),
     "flink": (),
+    "kafka-streams": (("org.lz4", "*"),),
+    "flink-sql": (("org.lz4", "*"),),
     "opensearch-2": (),
     "opensearch-3": (),
     "elasticsearch": (),

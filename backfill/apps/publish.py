@@ -94,8 +94,8 @@ def require_emitted(workspace: Workspace, rows: DataFrame, run_id: str, record: 
     """Refuse to publish rows that the live run, as it is now, has still to emit itself.
 
     It has emitted what the replay has where its watermark is as far as the replay's, or has passed
-    the newest row. A row with a key takes the place of itself. Where no live run of the application
-    is known here, nothing can be told.
+    the newest row. A row with a key replaces itself. If no live run of the application is known
+    here, nothing is refused.
     """
     sink = IcebergSink.model_validate(record.sink)
     if sink.mode == "upsert" or record.reach_us is None or record.used is None:

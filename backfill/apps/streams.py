@@ -88,13 +88,13 @@ class ReplayWatch:
             "step": f"{done} of {len(self._steps)}",
             "rows_per_s": round(speed),
             **left,
-            **self._places(done),
+            **self._times_reached(done),
         }
 
     def look(self) -> None:
         """Say nothing between batches: the plan is known, and waits for nothing."""
 
-    def _places(self, done: int) -> Mapping[str, object]:
+    def _times_reached(self, done: int) -> Mapping[str, object]:
         if not done:
             return {}
         newest: dict[str, int] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
 
-# What Spark sends to all tasks of its own accord, were it told the size.
+# As Spark's own limit for a broadcast join; it does not know the size of these tables.
 BROADCAST_BYTES: Final = 10 * 2**20
 TASK_BYTES: Final = 64 * 2**20
 SIZE: Final = "total-files-size"

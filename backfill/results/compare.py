@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """What is compared by which key, and what the cause of a mismatch can be told from.
+    """What is compared by which key, and what a mismatch is explained by.
 
     With a period, rows whose `time_column` lies outside of it are left out, and a mismatch within
     `boundary_us` of its ends is one of the boundary.
@@ -61,7 +61,7 @@ def compare_tables(
         raise UsageError(
             "--key names no column", "give the columns that identify a row, separated by commas"
         )
-    # Before a JVM starts: a name that is wrong is told in a second.
+    # Before a JVM starts: a wrong name is reported within a second.
     for name in (left, right):
         load_table(workspace, name)
     with session(workspace, "backfill-compare") as spark:

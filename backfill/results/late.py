@@ -36,8 +36,8 @@ def late_records(
     """Return the times of records that a live run may have dropped, and what they share of a key.
 
     A column of the key that their table does not have is null, any other a struct of its value. A
-    table that has none of them cannot say which row a record belongs to, and is left out. None
-    where nothing can be told.
+    table that has none of them cannot say which row a record belongs to, and is left out. None if
+    all are left out.
     """
     found: DataFrame | None = None
     for name, source in of_the_past(app.config).items():

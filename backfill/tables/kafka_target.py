@@ -110,7 +110,13 @@ class KafkaTopic:
         replay = (REPLAY_HEADER, self._run_id)
         keys = self._keys(batch, is_raw=is_raw)
         for value, key, partition, origin, region, kept in zip(
-            values, keys, self._places(batch), origins, regions, headers_of(batch), strict=True
+            values,
+            keys,
+            self._partitions_of(batch),
+            origins,
+            regions,
+            headers_of(batch),
+            strict=True,
         ):
             headers = [*kept, (ORIGIN, origin), replay]
             if region is not None and all(name != REGION_HEADER for name, _ in kept):
@@ -134,18 +140,18 @@ class KafkaTopic:
         keys: list[bytes | None] = column.to_pylist()
         return keys
 
-    def _places(self, batch: pa.RecordBatch) -> Sequence[int]:
+    def _partitions_of(self, batch: pa.RecordBatch) -> Sequence[int]:
         if self._key is not None:
             return [BY_KEY] * batch.num_rows
-        places: list[int] = positions_of(batch).partition.to_pylist()
-        if places and max(places) >= self._partitions:
+        numbers: list[int] = positions_of(batch).partition.to_pylist()
+        if numbers and max(numbers) >= self._partitions:
             raise Terminal(
                 f"{self._topic} has {self._partitions} partitions, but there are records of "
-                f"partition {max(places)}",
+                f"partition {max(numbers)}",
                 "add partitions to the topic, or name a column with --key to choose the partition "
                 "by",
             )
-        return places
+        return numbers
 
 
 def _is_binary(batch: pa.RecordBatch, name: str) -> bool:

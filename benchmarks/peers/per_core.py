@@ -31,6 +31,14 @@ CONSUMER = {
     "queued.max.messages.kbytes": 128 * 1024,
     "fetch.queue.backoff.ms": 10,
 }
+PRODUCER = {
+    "linger.ms": 50,
+    "batch.size": 2**20,
+    "compression.type": "lz4",
+    "acks": "all",
+    "enable.idempotence": True,
+    "queue.buffering.max.messages": 500_000,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Records whose own time lies ahead of the time at which they arrived.
 
 One record of the year 2099 would take the watermark there, and every record after it would be
-late. What is ahead is told by the record alone (its event time and `kafka_ingestion_ts`), so that
+late. What is ahead depends on the record alone (its event time and `kafka_ingestion_ts`), so that
 it is the same live and in any replay.
 """
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from headrace.kafka.positions import Epochs, Positions, TopicRange
 
 NAME: Final = "headrace_live"
-# The most records of a batch: what a query that was away for a day does is told of in between.
+# The most records of a batch: a query that was away for a day reports its progress in between.
 MOST_RECORDS: Final = 1_000_000
 # Spark asks ten times a second where the topics end; Kafka is asked this often.
 ASK_EVERY_S: Final = 0.5
@@ -68,8 +68,8 @@ class LiveSource(DataSource):
     """`spark.readStream.format("headrace_live")`, as `headrace.application.live` opens it.
 
     The options are `workspace`, `app` (a path), `source` (whose name in that file), `schema`
-    (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `records.ahead` has it) where there is a bound, and `until` (positions as
-    JSON) where it is to end by itself.
+    (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `ahead_of_time` has
+    it) where there is a bound, and `until` (positions as JSON) where it is to end by itself.
     """
 
     @classmethod

@@ -176,7 +176,7 @@ def run(command: click.Command, name: str) -> None:
         facts = {"kind": type(problem).__name__, "retry": isinstance(problem, Transient)}
         _end(report, problem.exit_code, problem.message, problem.advice, **facts)
     except BrokenPipeError:
-        # Whoever read our output has gone: not an error, and nobody is left to be told.
+        # Whoever read our output has gone: not an error, and nobody reads one.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
     except OSError as problem:

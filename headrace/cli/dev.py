@@ -59,7 +59,7 @@ def dev(
         with Drain() as drain:
             base = (workspace_dir or Path.cwd()).absolute()
             return run_demo(base, drain, ephemeral=ephemeral, once=once)
-    root, workspace = _place(workspace_dir)
+    root, workspace = _root_and_workspace(workspace_dir)
     with Drain() as drain:
         with dev_stack(root, workspace, ports, ephemeral=ephemeral) as stack:
             show(_facts(stack), _as_text(stack), as_json=as_json)
@@ -68,7 +68,7 @@ def dev(
         return 0
 
 
-def _place(directory: Path | None) -> tuple[Path, Workspace | None]:
+def _root_and_workspace(directory: Path | None) -> tuple[Path, Workspace | None]:
     """Return the workspace that we serve; anywhere else, this folder."""
     from headrace.config.load import load_workspace, nearest_workspace
 

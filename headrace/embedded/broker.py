@@ -54,8 +54,8 @@ class BrokerFailed(Transient):
 class BrokerOptions:
     """How a broker is to be run. Without ports it takes a free one, the same again if it can.
 
-    One of several is told the others' cluster id, the port of its own controller, and by
-    `settings` what makes it one of them.
+    One of several has the others' cluster id, the port of its own controller, and in `settings`
+    what makes it one of them.
     """
 
     ports: tuple[int, ...] = ()

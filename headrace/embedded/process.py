@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 KILL_WAIT_S = 10.0
-# A process's start is told by counting from the machine's own, which a corrected clock moves.
+# A process's start is counted from the machine's own, which moves when the clock is corrected.
 CLOCK_SLACK_S = 2.0
 
 

@@ -74,7 +74,7 @@ def kept_history(properties: Mapping[str, str], mark_bytes: int) -> Keep:
 def to_let_go(table: Table, own: str, keep: Keep, now_ms: int) -> list[Snapshot]:
     """Return the oldest snapshots that can go without a data file losing its last reference.
 
-    These are a writer's own (told by `own` in the summary) that were followed by an append: all
+    These are a writer's own (`own` is in the summary) that were followed by an append: all
     their data is in the one that followed. What lies before a compaction or a deletion stays for
     whoever expires snapshots with their files.
     """

@@ -40,18 +40,18 @@ def next_spec(metadata: TableMetadata, partitions: Sequence[Partition]) -> Parti
     before where there is one, and otherwise one of a new id.
     """
     schema, specs = metadata.schema(), metadata.specs()
-    # In version 1 a field is known by its place: none goes, it only says nothing any more.
-    is_by_place = metadata.format_version == 1
+    # In version 1 a field is known by its position: it is never removed, only made void.
+    is_by_position = metadata.format_version == 1
     wanted = {_source(one, schema) for one in partitions}
     candidates: list[PartitionSpec] = [metadata.spec()]
-    if not is_by_place:
+    if not is_by_position:
         candidates += specs.values()
     for held in candidates:
         if wanted == {(one.source_id, one.transform) for one in _alive(held)}:
             return held
     last = max(metadata.last_partition_id or 0, FIRST_PARTITION_ID - 1)
     ids = itertools.count(last + 1)
-    if is_by_place:
+    if is_by_position:
         silent: dict[str, object] = {"transform": VoidTransform()}
         kept = [
             one if (one.source_id, one.transform) in wanted else one.model_copy(update=silent)

@@ -34,7 +34,7 @@ class TableChange:
 
     conditions: Sequence[TableRequirement]
     updates: Sequence[TableUpdate]
-    told: Sequence[str]
+    changes: Sequence[str]
 
 
 def schema_updates(table: Table, schema: Schema) -> list[TableUpdate]:
@@ -60,7 +60,7 @@ def changed(
         if change is None:
             return table
         after = commit_if(change.conditions, table, change.updates)
-        for text in change.told:
+        for text in change.changes:
             log.info("the table was changed to match its file", table=name, did=text)
         return after
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 
 MS_US = 1000
-# What is taken away and given anew within this time is one change, where nothing says otherwise.
+# Rows that are removed and written again within this time are one change, unless a summary says
+# otherwise.
 ONE_CHANGE_MS = 30_000
 TAKES_AWAY = frozenset({"delete", "overwrite"})
 

@@ -155,8 +155,8 @@ def _sound(path: Path) -> Path | None:
 def _may_be_kept(path: Path, banner: str, said: str) -> bool:
     """Whether a JVM is to be started to make an archive; once a day, until there is one.
 
-    With agents and many other options a JVM that is told so does not start: it is only told where
-    nobody else has said anything to it.
+    With agents and many other options a JVM that is to make one does not start. So it is asked for
+    one only if nobody else has given it options.
     """
     options = said or os.environ.get(LAUNCHER)
     if options or PICKED_UP in banner or PLAIN_PATH.fullmatch(str(path)) is None:

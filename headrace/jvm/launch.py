@@ -1,7 +1,7 @@
 """Spark's JVM on its way up: it is started at once, and connected to when somebody needs it.
 
-Reads: where the JVM says that it listens. Promises: who waits for it is told when it has ended, and
-one that nobody needs any more ends.
+Reads: where the JVM says that it listens. Promises: whoever waits for a JVM that has ended gets an
+error, and one that nobody needs any more ends.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ PORT: Final = "PYSPARK_GATEWAY_PORT"
 SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
 
 
-class Given:
+class ParentJvm:
     """The JVM that has started us: `spark-submit` of a Python program."""
 
     def gateway(self) -> Any:  # noqa: ANN401 - py4j has no types
         """Return pyspark's connection to it."""
         from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - as below
 
-        return launch_gateway()  # type: ignore[no-untyped-call]  # pyspark types it not
+        return launch_gateway()  # type: ignore[no-untyped-call]  # pyspark does not type it
 
     def end(self) -> None:
         """Leave it as it is."""
 
 
-class Launched:
+class LaunchedJvm:
     """A JVM, from its start on."""
 
     def __init__(self, settings: Mapping[str, str], output: IO[bytes]) -> None:
@@ -79,7 +79,7 @@ class Launched:
                 time.sleep(CHECK_EVERY_S)
             said = self._said.read_bytes()
         with _named(said):
-            found: Any = launch_gateway()  # type: ignore[no-untyped-call]  # pyspark types it not
+            found: Any = launch_gateway()  # type: ignore[no-untyped-call]  # pyspark does not type it
         found.proc = self.process
         self._is_used = True
         return found
@@ -128,5 +128,5 @@ class InBackground(Generic[T]):
     def _run(self) -> None:
         try:
             self._found = self._start()
-        except BaseException as problem:  # noqa: BLE001 - whoever waits is told
+        except BaseException as problem:  # noqa: BLE001 - raised again to whoever waits
             self._problem = problem

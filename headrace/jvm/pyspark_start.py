@@ -22,7 +22,6 @@ CONVERTERS: Final = ("NumpyScalarConverter", "NumpyArrayConverter")
 # Spark takes packages of these names for sources of data in Python, and looks for one in each.
 SOURCES: Final = "pyspark_"
 MANAGER: Final = "org.apache.spark.sql.execution.datasources.DataSourceManager$"
-
 SETTER: Final = "dataSourceBuilders_$eq"
 
 

@@ -87,7 +87,7 @@ def give_whole_offsets() -> None:
         return
     theirs = state.arrow_to_pandas
 
-    def arrow_to_pandas(self: object, column: Any, *more: Any) -> Any:  # noqa: ANN401 - PySpark types it not
+    def arrow_to_pandas(self: object, column: Any, *more: Any) -> Any:  # noqa: ANN401 - PySpark does not type it
         kind = column.type
         if arrow.is_struct(kind) and {one.name for one in kind} == STATE_FIELDS:
             return pandas.Series(column.to_pylist(), dtype=object)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import weakref
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,8 @@ from headrace.kafka.settings import quiet
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from confluent_kafka import KafkaError
+
     from headrace.config.workspace.workspace import Cluster
 
 TRY_EVERY_S: Final = 0.5
@@ -27,23 +30,43 @@ class GroupOffsets:
     def __init__(self, cluster: Cluster, group: str) -> None:
         self.group = group
         self._cluster = cluster
+        self._failed: KafkaError | None = None
+        ours = weakref.ref(self)
+
+        def committed(error: KafkaError | None, _: object) -> None:
+            if error is not None and (group := ours()) is not None:
+                group._failed = error  # noqa: SLF001 - our own
+
         self._consumer = Consumer(
-            {**quiet(cluster.client_properties()), "group.id": group, "enable.auto.commit": False}
+            {
+                **quiet(cluster.client_properties()),
+                "group.id": group,
+                "enable.auto.commit": False,
+                "on_commit": committed,
+            }
         )
         # OpenSSL's own end, in the client, stumbles over threads that still run by then.
         self._end = weakref.finalize(self, self._consumer.close)
 
     def commit(self, topic: str, nexts: Mapping[int, int]) -> None:
         """Commit the next offset of each partition."""
-        positions = [TopicPartition(topic, number, offset) for number, offset in nexts.items()]
         try:
-            self._consumer.commit(offsets=positions, asynchronous=False)
+            self._consumer.commit(offsets=_positions(topic, nexts), asynchronous=False)
         except KafkaException as problem:
-            settings = self._cluster.client_properties()
-            if (refused := refusal(problem.args[0], settings, self._cluster.name)) is not None:
-                raise refused from None
-            reason = problem.args[0].str()
-            raise Transient(f"group {self.group} could not be committed: {reason}") from None
+            raise self._failure(problem.args[0]) from None
+
+    def commit_soon(self, topic: str, nexts: Mapping[int, int]) -> None:
+        """Begin to commit them; raise what kept an earlier one from being committed."""
+        with contextlib.suppress(KafkaException):
+            # It may also say that the group's coordinator is away: the commit will.
+            self._consumer.poll(0)
+        failed, self._failed = self._failed, None
+        try:
+            self._consumer.commit(offsets=_positions(topic, nexts), asynchronous=True)
+        except KafkaException as problem:
+            failed = problem.args[0]
+        if failed is not None:
+            raise self._failure(failed)
 
     def committed(self, topic: str, numbers: Iterable[int]) -> dict[int, int]:
         """Return the next offset of each of these partitions that has one."""
@@ -59,8 +82,18 @@ class GroupOffsets:
         return {one.partition: one.offset for one in found if one.offset >= 0}
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection, when all is committed."""
         self._end()
+
+    def _failure(self, error: KafkaError) -> HeadraceError:
+        settings = self._cluster.client_properties()
+        if (refused := refusal(error, settings, self._cluster.name)) is not None:
+            return refused
+        return Transient(f"group {self.group} could not be committed: {error.str()}")
+
+
+def _positions(topic: str, nexts: Mapping[int, int]) -> list[TopicPartition]:
+    return [TopicPartition(topic, number, offset) for number, offset in nexts.items()]
 
 
 class ShownOffsets:

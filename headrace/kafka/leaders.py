@@ -178,7 +178,7 @@ def _parts_at(topic: str, message: Message, offset: int) -> int | None:
     if is_truncation(error):
         match = _PARTS_AT.search(error.str())
         return min(max(int(match[1]), 0), offset) if match else offset
-    # What retention took is told of elsewhere, with its offsets.
+    # What retention took is reported elsewhere, with its offsets.
     if error.code() in {KafkaError._PARTITION_EOF, *gone}:  # noqa: SLF001 - as above
         return None
     raise Transient(f"reading {topic}-{message.partition()}: {error.str()}")

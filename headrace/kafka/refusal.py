@@ -1,4 +1,4 @@
-"""What a cluster refuses a client for: told in a sentence, and not tried again."""
+"""Why a cluster refuses a client: an error of one sentence, and no retry."""
 
 from __future__ import annotations
 

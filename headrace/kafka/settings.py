@@ -55,7 +55,7 @@ LOGIN_MODULES = {
 
 
 def quiet(settings: Mapping[str, str]) -> dict[str, str | int | float | bool]:
-    """Keep librdkafka from printing: what fails is raised, and told once."""
+    """Keep librdkafka from printing: what fails is raised, and reported once."""
     return {"log_level": 0, **settings}
 
 

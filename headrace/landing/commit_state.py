@@ -1,4 +1,4 @@
-"""What a table holds, told by its own commits: how far each partition of the topic has come.
+"""What a table holds, by its own commits: how far each partition of the topic has come.
 
 A commit state stands twice in every commit. As a property of the table it is found at once,
 whatever snapshots were expired or made by others since; in the summary of the snapshot it goes

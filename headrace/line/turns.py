@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from headrace.line.job import Batch, Job
 
 FIRST_PAUSE_S: Final = 1.0
-# How often a job without an interval looks for something to do.
+# How often a job without an interval looks for something to do: at once after a batch, then less often.
+FIRST_LOOK_S: Final = 0.002
 LOOK_EVERY_S: Final = 0.05
 # What is to end by itself is not tried for ever.
 MOST_TRIES_ONCE: Final = 3
@@ -35,6 +36,7 @@ class Turns:
     ended: bool = False
     _begun: bool = False
     _failures: int = 0
+    _looks: int = 0
     _due_at_s: float = float("-inf")
 
     @property
@@ -57,10 +59,16 @@ class Turns:
             return None
         if batch is None and self.once and self.job.is_done:
             self.ended = True
-        interval = None if self.once else self.job.interval
-        wait_s = LOOK_EVERY_S if interval is None else interval.total_seconds()
-        # What a batch leaves over is not waited for.
-        self._due_at_s = began_s + (0 if batch is not None and batch.lag else wait_s)
+        self._looks = 0 if batch is not None else self._looks + 1
+        interval = None if self.once else self.job.interval or None
+        if batch is not None and (batch.lag or interval is None):
+            # What a batch leaves over is not waited for.
+            wait_s = 0.0
+        elif interval is None:
+            wait_s = min(FIRST_LOOK_S * self._looks**2, LOOK_EVERY_S)
+        else:
+            wait_s = interval.total_seconds()
+        self._due_at_s = began_s + wait_s
         return batch
 
     def finish(self, answers: Sequence[Any]) -> None:

@@ -1,5 +1,5 @@
 """Streaming queries: run to their end or until asked to drain, started again, their checkpoints read.
 
 Reads: Spark's checkpoints. Writes: nothing itself.
-Promises: the batch at hand ends before a drain does, and the end of a query is told by its cause.
+Promises: the batch at hand ends before a drain does, and a query that ends gives its cause.
 """

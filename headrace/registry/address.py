@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from headrace.errors import Terminal
 from headrace.secret import Secret
+from headrace.urls import authorization_in, http_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,28 +92,15 @@ def identity_of(address: RegistryAddress) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def basic(user: str, password: str) -> Secret:
-    """Return what says a user and a password in a request."""
-    return Secret(f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")
-
-
 def _base(url: str) -> Base:
-    try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid:
-        raise Terminal(
-            "the schema registry's URL is not valid",
-            "write it like https://user:password@registry.example:8081",
-        )
-    user = parts.username
-    return Base(
-        Secret(urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))),
-        None if user is None else basic(unquote(user), unquote(parts.password or "")),
+    invalid = Terminal(
+        "the schema registry's URL is not valid",
+        "write it like https://user:password@registry.example:8081",
     )
+    parts = http_parts(url, invalid)
+    host = parts.netloc.rpartition("@")[2]
+    bare = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+    return Base(Secret(bare), authorization_in(parts))
 
 
 def _revealed(

@@ -6,7 +6,7 @@ import re
 import ssl
 import time
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote_plus, urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode
 
 from headrace.errors import Terminal
 from headrace.registry.address import (
@@ -23,10 +23,10 @@ from headrace.registry.address import (
     TOKEN,
     TOKEN_URL,
     USER_INFO,
-    basic,
 )
 from headrace.registry.http import Refused, TryAgain, answer, request
 from headrace.secret import Secret
+from headrace.urls import basic, http_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,9 +76,8 @@ class _Issuer:
 
     def __init__(self, properties: Mapping[str, Secret]) -> None:
         self._url = properties[TOKEN_URL]
-        parts = urlsplit(self._url.reveal())
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise Terminal(f"the registry's {TOKEN_URL} is not a valid URL")
+        invalid = Terminal(f"the registry's {TOKEN_URL} is not a valid URL")
+        http_parts(self._url.reveal(), invalid)
         # As RFC 6749 has it: form-encoded, then as a user and a password.
         names = (CLIENT_ID, CLIENT_SECRET)
         user, password = (quote_plus(properties[name].reveal()) for name in names)

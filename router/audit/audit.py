@@ -1,4 +1,4 @@
-"""`router audit`: the ledgers of a stream against its topic. Nothing is written, nobody is held up."""
+"""`router audit`: the ledgers of a stream against its topic. It writes nothing and blocks nobody."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StreamAudit:
-    """All of a stream's outputs, and its quarantine."""
+    """The audits of a stream's outputs and of its quarantine."""
 
     stream: str
     cluster: str
@@ -48,12 +48,12 @@ class StreamAudit:
 
     @property
     def findings(self) -> list[Finding]:
-        """Everything that must not be."""
+        """The findings of all members."""
         return [finding for member in self.members for finding in member.findings]
 
     @property
     def has_run(self) -> bool:
-        """Whether any output has."""
+        """Whether any member has run."""
         return any(member.has_run for member in self.members)
 
 
@@ -85,14 +85,9 @@ def audit(workspace: Workspace, stream: Effective) -> StreamAudit:
 
 @dataclass(frozen=True, slots=True)
 class _Auditor:
-    read: ReadTopic
+    source: ReadTopic
     kafka: KafkaCluster
     damaged: Mapping[str, LedgerDamaged]
-
-    @property
-    def topic(self) -> str:
-        """The topic's name."""
-        return self.read.topic
 
     def member(
         self, name: str, known: Mapping[str, MemberPlaces], *, is_configured: bool
@@ -101,8 +96,8 @@ class _Auditor:
         if name in self.damaged:
             message = f"ledger: {self.damaged[name].message}"
             return MemberAudit(name, findings=[Finding("ledger", None, message)])
-        own = known.get(self.read.topic_id) or next(
-            (one for one in known.values() if one.topic.cluster == self.read.cluster), None
+        own = known.get(self.source.topic_id) or next(
+            (one for one in known.values() if one.topic.cluster == self.source.cluster), None
         )
         if own is None:
             return MemberAudit(name, has_run=False)
@@ -116,7 +111,7 @@ class _Auditor:
             more = [one for one in found.findings if one.kind != "topic"]
             return replace(found, findings=[other, *more], notes=notes)
         # After the ledger: what is written meanwhile makes the lag larger, and no gap.
-        found = judged(name, self.topic, entries, self.kafka.offsets(self.topic))
+        found = judged(name, self.source.topic, entries, self.kafka.offsets(self.source.topic))
         confirmed, unknown = self._confirm(stretches_with_absent(entries))
         return replace(
             found,
@@ -125,11 +120,13 @@ class _Auditor:
         )
 
     def _other_topic(self, header: ReadTopic) -> Finding | None:
-        if header.topic != self.topic:
-            message = f"topic: its position is in {header.topic}, but the stream reads {self.topic}"
+        if header.topic != self.source.topic:
+            message = f"topic: its position is in {header.topic}, but the stream reads {self.source.topic}"
             return Finding("topic", None, message)
-        if header.topic_id != self.read.topic_id:
-            message = f"topic: {self.topic} was deleted and re-created since this output began"
+        if header.topic_id != self.source.topic_id:
+            message = (
+                f"topic: {self.source.topic} was deleted and re-created since this output began"
+            )
             return Finding("topic", None, message)
         return None
 
@@ -141,7 +138,7 @@ class _Auditor:
         notes: list[str] = []
         if not absent:
             return found, notes
-        spans = self.kafka.offsets(self.topic)
+        spans = self.kafka.offsets(self.source.topic)
         with contextlib.closing(RangeReader(self.kafka.properties)) as reader:
             for number, stretches in absent.items():
                 there = [one for one in stretches if _begin(one) >= spans[number].start]
@@ -163,7 +160,7 @@ class _Auditor:
         span = range(starts[0], run[-1].end_exclusive)
         seen = 0
         try:
-            for _, messages in reader.chunks(self.topic, {number: span}):
+            for _, messages in reader.chunks(self.source.topic, {number: span}):
                 for message in messages:
                     there[bisect_right(starts, message.offset()) - 1] += 1
                 before, seen = seen, seen + len(messages)
@@ -173,7 +170,7 @@ class _Auditor:
             # Retention was here in the meantime: what is left of them proves nothing.
             return
         for stretch, count in zip(run, there, strict=True):
-            finding = unread(self.topic, number, stretch, count)
+            finding = unread(self.source.topic, number, stretch, count)
             if finding is not None:
                 yield finding
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from headrace.problems import counted
 from router.ledger.entries import total
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _verdict(audit: StreamAudit) -> str:
         return "no output has run yet: there is nothing to audit"
     count = len(audit.findings)
     if count:
-        return f"{count} finding{'' if count == 1 else 's'}"
+        return counted(count, "finding")
     return "ok: every record up to each output's position is accounted for"
 
 

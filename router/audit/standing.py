@@ -14,13 +14,13 @@ from router.plan.planner import Planner
 from router.run.ledgers import Ledgers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
     from headrace.errors import HeadraceError
     from headrace.kafka.cluster import KafkaCluster
-    from router.ledger.claims import Owner
+    from router.ledger.claims import LedgerRecord, Owner
     from router.ledger.places import LedgerDamaged
     from router.ledger.topic import MemberPlaces
 
@@ -51,11 +51,13 @@ def standings(
     `clusters` are the connections that there are; those that are `away` are not asked.
     """
     planner = Planner(workspace, stream, clusters)
-    ledgers = Ledgers(planner, planner.plan())
+    plan = planner.plan()
+    ledgers = Ledgers(planner, plan)
     source = stream.config.source
     names = [output.name for output in stream.config.outputs]
     if stream.config.quarantine is not None:
         names.append(QUARANTINE)
+    held_as = {name: plan.held_as(name) for name in names}
     topic_id = planner.kafka(source.cluster).topic_id(source.topic)
     try:
         found = {
@@ -64,7 +66,7 @@ def standings(
             for standing in (
                 [Standing(name, problem=away[cluster].message) for name in own]
                 if cluster in away
-                else _standings(ledgers, cluster, own, topic_id)
+                else _standings(ledgers.on(cluster).read(), held_as, own, topic_id)
             )
         }
         return [found[name] for name in names]
@@ -72,22 +74,23 @@ def standings(
         ledgers.close()
 
 
-def _standings(ledgers: Ledgers, cluster: str, names: list[str], topic_id: str) -> list[Standing]:
-    records = ledgers.on(cluster).read()
+def _standings(
+    records: Sequence[LedgerRecord], held_as: Mapping[str, str], names: list[str], topic_id: str
+) -> list[Standing]:
     damaged: dict[str, LedgerDamaged] = {}
     known = members_in(records, damaged)
-    owned, heard = owners(records, names, topic_id), heard_of(records)
+    owned, heard = owners(records, held_as.values(), topic_id), heard_of(records)
     since_ms = (time.time() - DEAD_AFTER_S) * 1000
     found = []
     for name in names:
-        owner = owned[name][1] if name in owned else None
+        held = held_as[name]
+        owner = owned[held][1] if held in owned else None
         is_alive = owner is not None and heard.get(owner.session, 0) >= since_ms
-        if name in damaged:
-            found.append(Standing(name, problem=damaged[name].message))
+        if held in damaged:
+            found.append(Standing(name, problem=damaged[held].message))
         else:
-            found.append(
-                _standing(name, owner if is_alive else None, known.get(name, {}), topic_id)
-            )
+            runner = owner if is_alive else None
+            found.append(_standing(name, runner, known.get(held, {}), topic_id))
     return found
 
 

@@ -12,7 +12,7 @@ from router.plan.model import ToTable, ToTopic
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.sending import as_bytes, reason_of
 from router.tasks.sent_lines import without_queue
-from router.tasks.spark_tasks import decoder
+from router.tasks.spark_decoding import decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -57,7 +57,7 @@ class Evaluation:
 
 
 def evaluation_of(outlet: Outlet, plan: RoutePlan) -> Evaluation:
-    """Return how an output is evaluated; the rows of a table, which Spark writes, are told too."""
+    """Return how an output is evaluated; for a table, which Spark writes, too."""
     compiled = compile_outlet(outlet, plan.source.schema)
     if not isinstance(compiled, NotCompiled):
         return Evaluation(outlet, compiled, None)

@@ -13,8 +13,9 @@ from headrace.schema.spark import from_spark
 from router.explain.outcomes import Filtered, failure, passed
 from router.tasks.sending import reason_of
 from router.tasks.sent_lines import headers_of
+from router.tasks.spark_decoding import decoded_batch
 from router.tasks.spark_output import evaluate, values_type
-from router.tasks.spark_tasks import OUT, decoded_batch, encoder
+from router.tasks.spark_sending import OUT, encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

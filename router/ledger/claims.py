@@ -75,7 +75,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LedgerRecord:
     """One record of a ledger: its key in parts, its value, where and when it was written."""
 
     key: tuple[str | int, ...]
@@ -112,7 +112,7 @@ class HeldElsewhere(Terminal):
         )
 
 
-def said(messages: Iterable[Message]) -> list[Said]:
+def records_in(messages: Iterable[Message]) -> list[LedgerRecord]:
     """Return the records of a ledger; what has no key of ours is not one."""
     found = []
     for message in messages:
@@ -122,12 +122,12 @@ def said(messages: Iterable[Message]) -> list[Said]:
             continue
         if isinstance(key, list):
             _, at_ms = message.timestamp()
-            found.append(Said(tuple(key), message.value(), message.offset(), at_ms))
+            found.append(LedgerRecord(tuple(key), message.value(), message.offset(), at_ms))
     return found
 
 
 def owners(
-    records: Iterable[Said], members: Iterable[str], topic_id: str
+    records: Iterable[LedgerRecord], members: Iterable[str], topic_id: str
 ) -> dict[str, tuple[int, Owner]]:
     """Return who claimed each member last, and at which offset."""
     wanted: dict[tuple[str | int, ...], str] = {
@@ -142,7 +142,7 @@ def owners(
 
 
 def later_owner(
-    records: Iterable[Said], claim: Claim, own: Iterable[str] = ()
+    records: Iterable[LedgerRecord], claim: Claim, own: Iterable[str] = ()
 ) -> tuple[list[str], Owner] | None:
     """Return which members somebody else has claimed after this claim, and who; None where nobody."""
     ours = {claim.session, *own}
@@ -160,7 +160,7 @@ def claim_records(claim: Claim, owner: Owner) -> list[tuple[str, str]]:
     return [(key, value) for key in claim.keys]
 
 
-def registered(records: Iterable[Said], claim: Claim) -> list[str]:
+def registered(records: Iterable[LedgerRecord], claim: Claim) -> list[str]:
     """Return the transactional ids of all producers that write for members of a claim."""
     found: dict[str, bool] = {}
     for one in records:
@@ -171,7 +171,7 @@ def registered(records: Iterable[Said], claim: Claim) -> list[str]:
     return [name for name, is_theirs in found.items() if is_theirs]
 
 
-def heard_of(records: Iterable[Said]) -> Mapping[str, int]:
+def heard_of(records: Iterable[LedgerRecord]) -> Mapping[str, int]:
     """Return when each session that has not ended was heard of last, in the broker's milliseconds."""
     found: dict[str, int] = {}
     for one in records:

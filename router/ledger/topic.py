@@ -20,6 +20,7 @@ from headrace.kafka.transactions import fence
 from router.ledger.claims import (
     CLAIM,
     DEAD_AFTER_S,
+    PRODUCER,
     Claim,
     HeldElsewhere,
     Owner,
@@ -29,8 +30,8 @@ from router.ledger.claims import (
     heard_of,
     later_owner,
     owners,
+    records_in,
     registered,
-    said,
 )
 from router.ledger.places import (
     PLACE,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from headrace.kafka.cluster import KafkaCluster
-    from router.ledger.claims import Said
+    from router.ledger.claims import LedgerRecord
     from router.ledger.places import Place
 
     OnConflict = Literal["take_over", "refuse"]
@@ -83,20 +84,20 @@ class LedgerTopic:
         self._stream = stream
         self._log = LogTopic(kafka.properties, self.name)
         self._watch = LogTopic(kafka.properties, self.name)
-        # What was claimed, as far as it was looked at last.
-        self._claims: list[Said] = []
-        self._looked = 0
+        # The claims that are known; the next offset to look for more.
+        self._claims: list[LedgerRecord] = []
+        self._next_watched = 0
         self._lock = threading.RLock()
         self._sessions: set[str] = set()
         self._ended = threading.Event()
         self._alive: threading.Thread | None = None
 
-    def read(self) -> list[Said]:
+    def read(self) -> list[LedgerRecord]:
         """Return what is committed now, whoever else is at work."""
         with self._lock:
             if self.name not in self._kafka.topics():
                 return []
-            return said(self._log.read(isolation="read_committed"))
+            return records_in(self._log.read(isolation="read_committed"))
 
     def claim(
         self,
@@ -104,7 +105,7 @@ class LedgerTopic:
         topic_id: str,
         on_conflict: OnConflict,
         before: Claim | None,
-    ) -> tuple[Claim, list[Said]]:
+    ) -> tuple[Claim, list[LedgerRecord]]:
         """Take members, and return what is committed of the ledger; `before` is what was held.
 
         Raises TakenOver where somebody else has them by now, HeldElsewhere where they are not to be
@@ -112,19 +113,19 @@ class LedgerTopic:
         """
         with self._lock:
             ensure_log_topic(self._kafka, self.name)
-            known = said(self._log.read())
+            known = records_in(self._log.read())
             if before is not None:
                 self._require_ours(known, before)
             elif on_conflict == "refuse":
                 self._refuse_held(known, members, topic_id)
             claim = self._write_claim(members, topic_id)
-            known += said(self._log.read(claim.offset))
+            known += records_in(self._log.read(claim.offset))
             self._require_ours(known, claim)
             self._fence(registered(known, claim))
             if before is not None and before.session != claim.session:
                 self._sessions.discard(before.session)
                 self._log.write([alive_record(before.session, is_alive=False)])
-            settled = said(self._log.settled())
+            settled = records_in(self._log.settled())
             # A claim holds for months: until the next one these connections have nothing to do.
             self._log.close()
             return claim, settled
@@ -132,8 +133,8 @@ class LedgerTopic:
     def require_ours(self, claim: Claim) -> None:
         """Raise TakenOver where somebody else has claimed a member since."""
         with self._lock:
-            more = said(self._watch.read(max(self._looked, claim.offset)))
-            self._looked = max((one.offset + 1 for one in more), default=self._looked)
+            more = records_in(self._watch.read(max(self._next_watched, claim.offset)))
+            self._next_watched = max((one.offset + 1 for one in more), default=self._next_watched)
             self._claims += [one for one in more if one.kind == CLAIM]
             self._require_ours(self._claims, claim)
 
@@ -182,16 +183,18 @@ class LedgerTopic:
                 except HeadraceError as problem:
                     log.debug("not heard of", reason=problem.message)
 
-    def _require_ours(self, known: Iterable[Said], claim: Claim) -> None:
+    def _require_ours(self, known: Iterable[LedgerRecord], claim: Claim) -> None:
         later = later_owner(known, claim, self._sessions)
         if later is not None:
             raise TakenOver(self._stream, *later)
 
-    def _refuse_held(self, known: Sequence[Said], members: Collection[str], topic_id: str) -> None:
+    def _refuse_held(
+        self, known: Sequence[LedgerRecord], members: Collection[str], topic_id: str
+    ) -> None:
         heard = heard_of(known)
         # The broker's clock, as all its records' times are.
         (offset,) = self._log.write([(key_of("time"), "{}")])
-        now_ms = next(one.at_ms for one in said(self._log.read(offset)))
+        now_ms = next(one.at_ms for one in records_in(self._log.read(offset)))
         held: dict[Owner, list[str]] = {}
         for member, (_, owner) in owners(known, members, topic_id).items():
             if owner.session not in self._sessions:
@@ -208,11 +211,11 @@ class LedgerTopic:
             done = [pool.submit(fence, self._kafka.properties, one) for one in transactional_ids]
             for one in done:
                 one.result()
-        self._log.write([(key_of("producer", one), None) for one in transactional_ids])
+        self._log.write([(key_of(PRODUCER, one), None) for one in transactional_ids])
 
 
 def members_in(
-    records: Iterable[Said], damaged: dict[str, LedgerDamaged] | None = None
+    records: Iterable[LedgerRecord], damaged: dict[str, LedgerDamaged] | None = None
 ) -> dict[str, dict[str, MemberPlaces]]:
     """Return what a ledger says of each member, by the id of the topic that was read.
 

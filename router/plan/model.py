@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from headrace.contract import QUARANTINE
 from headrace.expressions.compiled.compiler import NotCompiled
 
 if TYPE_CHECKING:
@@ -143,6 +144,12 @@ class RoutePlan:
     quarantine: ToTopic | None
     outlets: tuple[Outlet, ...]
     needs_time: bool
+
+    def held_as(self, member: str) -> str:
+        """Return a member's name in its ledger: with its target, as its position says what that has."""
+        if member == QUARANTINE:
+            return f"{member} > {'' if self.quarantine is None else self.quarantine.topic}"
+        return next(f"{member} > {one.sent_to}" for one in self.outlets if one.name == member)
 
 
 def left_to_spark(outlet: Outlet) -> NotCompiled | None:

@@ -30,7 +30,7 @@ HEADERS: Final = (
     contract.QUARANTINE_EXCEPTION_CLASS,
     contract.QUARANTINE_EXCEPTION_MESSAGE,
 )
-# A reason that names a value is another for each record: so many are told apart.
+# A reason that names a value is another for each record: so many are counted one by one.
 MOST_REASONS: Final = 1_000
 # The digits of the largest offset.
 LONGEST_NUMBER: Final = 19
@@ -84,7 +84,7 @@ class Listing:
 
 
 def count_reason(reasons: Counter[Reason], reason: Reason, other: Reason) -> None:
-    """Count a reason, or the other one where so many are told apart already."""
+    """Count a reason, or `other` if MOST_REASONS are counted already."""
     known = reason in reasons or len(reasons) < MOST_REASONS
     reasons[reason if known else other] += 1
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.kafka.leaders import TopicEnds
     from headrace.kafka.positions import TopicRange
     from headrace.kafka.source_topic import SourceTopic
+    from headrace.line.pace import Pace
     from router.ledger.claims import Claim
     from router.ledger.places import Place
     from router.plan.model import RoutePlan
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from router.tasks.sending import Refusal
     from router.tasks.task import Done
 
-# A batch takes seconds at most: so long a drain lasts, and so much is repeated after a crash.
-MOST_PER_BATCH: Final = 1_000_000
+# However fast a stream is: what a batch's transaction holds is known to readers only at its end.
+MOST_PER_BATCH: Final = 5_000_000
 # Where a record is refused, its whole batch is: the next ones are small until it is behind us.
 MOST_BESIDE_REFUSED: Final = 20_000
 # How often a job that may be idle looks whether another host has taken its members over.
@@ -51,6 +52,7 @@ class RouterJob:
     tasks: int
     interval: timedelta | None
     once: bool
+    pace: Pace
     _until: Mapping[int, int] | None = field(default=None, init=False)
     _claims: Mapping[str, Claim] = field(default_factory=dict, init=False)
     _topic: ReadTopic = field(default=ReadTopic("", "", ""), init=False)
@@ -67,6 +69,8 @@ class RouterJob:
     def begin(self) -> None:
         """Look up what its tasks need, take its members, and find out where they are."""
         source = self.source
+        if self._claims:
+            self.pace.slower()
         plan = self.planner.resolved(self.plan, self.members)
         self._topic = ReadTopic(self.plan.source.cluster, source.topic, source.identity())
         self._claims = self.ledgers.begin(self.members, self._topic, self._claims)
@@ -95,7 +99,9 @@ class RouterJob:
             return None
         for member in self.members.values():
             require_same(member.reader, source.topic, self._topic.topic_id, source.identity())
-        most = MOST_BESIDE_REFUSED if self._refused else MOST_PER_BATCH
+        most = min(self.pace.records, MOST_PER_BATCH)
+        if self._refused:
+            most = min(most, MOST_BESIDE_REFUSED)
         ends = capped({source.topic: first}, {source.topic: there}, most)[source.topic]
         self._places = {
             name: member.following(self._stretches_of(member, held, ends))
@@ -103,7 +109,9 @@ class RouterJob:
         }
         ranges = stretches({source.topic: first}, {source.topic: ends})
         works = [self._work(part) for part in shared_out(ranges, self.tasks)]
-        return Batch(works, ends, sum(there[number] - end for number, end in ends.items()))
+        lag = sum(there[number] - end for number, end in ends.items())
+        self.pace.begin(sum(map(len, ranges)), is_full=lag > 0 and not self._refused)
+        return Batch(works, ends, lag)
 
     def finish(self, answers: Sequence[Done]) -> None:
         """Take over what became of the records; of members without transactions, keep it first."""
@@ -112,6 +120,7 @@ class RouterJob:
                 raise done.problem
         for done in answers:
             self._take_refused(done.refused)
+        self.pace.end(sum(done.bytes for done in answers))
         places = {
             name: {
                 number: own[number].counted(done.counts.get(name, {}).get(number, Counts()))

@@ -15,6 +15,7 @@ from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.source_topic import SourceTopic
 from headrace.line.line import PROGRESS_KEPT, Line, line_settings, run_lines
+from headrace.line.pace import Pace
 from headrace.locks import AlreadyRunning, hold
 from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.places import ReadTopic
@@ -120,6 +121,8 @@ class StreamRouter:
         """
         with ExitStack() as locks:
             members = {name: self._member(name) for name in self._held(locks)}
+            for member in members.values():
+                locks.callback(member.group.close)
             source = self._source_topic()
             locks.callback(self._ledgers.close)
             direct = [name for name in members if name not in self._alone]
@@ -177,6 +180,7 @@ class StreamRouter:
             self._tasks(),
             trigger,
             once,
+            Pace.of(trigger, once=once),
         )
         alone = [outlet for one, outlet in self._alone.items() if one in members]
         run = self._run_by_spark(alone[0]) if alone else None

@@ -47,17 +47,24 @@ class Ledgers:
         found: dict[str, Mapping[str, MemberPlaces]] = {}
         for cluster, own in self.by_cluster(names).items():
             known = members_in(self.on(cluster).read())
-            found |= {name: known.get(name, {}) for name in own}
+            found |= {name: known.get(self._plan.held_as(name), {}) for name in own}
         return found
 
     def read_all(
         self, names: Iterable[str], damaged: dict[str, LedgerDamaged]
     ) -> dict[str, dict[str, MemberPlaces]]:
-        """Return the same of all members that there were ever, on the clusters of some."""
+        """Return the same of all members that there were ever, on the clusters of some.
+
+        What is no member now, or had another target, is named with its target.
+        """
         found: dict[str, dict[str, MemberPlaces]] = {}
-        for cluster in self.by_cluster(names):
-            found |= members_in(self.on(cluster).read(), damaged)
-        return found
+        unread: dict[str, LedgerDamaged] = {}
+        now: dict[str, str] = {}
+        for cluster, own in self.by_cluster(names).items():
+            found |= members_in(self.on(cluster).read(), unread)
+            now |= {self._plan.held_as(name): name for name in own}
+        damaged |= {now.get(name, name): one for name, one in unread.items()}
+        return {now.get(name, name): one for name, one in found.items()}
 
     def begin(
         self, members: Mapping[str, Member], topic: ReadTopic, before: Mapping[str, Claim]
@@ -68,12 +75,13 @@ class Ledgers:
         """
         claims: dict[str, Claim] = {}
         for cluster, own in self.by_cluster(members).items():
+            held_as = {name: self._plan.held_as(name) for name in own}
             claims[cluster], records = self.on(cluster).claim(
-                own, topic.topic_id, self._on_conflict, before.get(cluster)
+                held_as.values(), topic.topic_id, self._on_conflict, before.get(cluster)
             )
             known = members_in(records)
             for name in own:
-                members[name].load(known.get(name, {}), topic)
+                members[name].load(known.get(held_as[name], {}), topic)
         return claims
 
     def require_ours(self, claims: Mapping[str, Claim]) -> None:
@@ -84,7 +92,8 @@ class Ledgers:
     def write(self, topic: ReadTopic, places: Mapping[str, Mapping[int, Place]]) -> None:
         """Write places that no transaction has written."""
         for cluster, names in self.by_cluster(name for name, own in places.items() if own).items():
-            self.on(cluster).write(topic, {name: places[name] for name in names})
+            own = {self._plan.held_as(name): places[name] for name in names}
+            self.on(cluster).write(topic, own)
 
     def is_transactional(self, name: str) -> bool:
         """Whether a member's places are written in the transactions of its records."""

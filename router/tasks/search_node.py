@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import ssl
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
+from typing import Final
 
 from headrace.errors import Terminal, Transient
-
-if TYPE_CHECKING:
-    from urllib.parse import SplitResult
+from headrace.urls import authorization_in, http_parts
 
 REQUEST_LIMIT_S: Final = 60.0
 # OpenSSL's numbers for a certificate of another name; its words would tell the name.
@@ -40,16 +36,19 @@ class SearchNode:
         ca: str | None = None,
         limit_s: float = REQUEST_LIMIT_S,
     ) -> None:
-        self._parts = _parts(url)
+        invalid = Terminal(
+            "the search sink's URL is not valid",
+            "write it like https://user:password@search.example:9200",
+        )
+        self._parts = http_parts(url, invalid)
         self._ca = ca
         self._limit_s = limit_s
         self._connection: http.client.HTTPConnection | None = None
         self._headers = {"Content-Type": "application/x-ndjson", "Accept": "application/json"}
         if api_key is not None:
             self._headers["Authorization"] = f"ApiKey {api_key}"
-        elif self._parts.username is not None:
-            pair = f"{unquote(self._parts.username)}:{unquote(self._parts.password or '')}"
-            self._headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        elif (login := authorization_in(self._parts)) is not None:
+            self._headers["Authorization"] = login.reveal()
 
     def post(self, path: str, body: bytes) -> Answer:
         """Return the answer; a node that gives none, or none in time, is Transient."""
@@ -80,20 +79,6 @@ class SearchNode:
             context = ssl.create_default_context(cadata=self._ca)
             return http.client.HTTPSConnection(host, port, timeout=self._limit_s, context=context)
         return http.client.HTTPConnection(host, port, timeout=self._limit_s)
-
-
-def _parts(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url.strip())
-        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_valid = False
-    if not is_valid:
-        raise Terminal(
-            "the search sink's URL is not valid",
-            "write it like https://user:password@search.example:9200",
-        )
-    return parts
 
 
 def _not_trusted(problem: ssl.SSLCertVerificationError) -> Terminal:

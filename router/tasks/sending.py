@@ -108,7 +108,7 @@ class Sending:
         topic = ReadTopic(source.cluster, source.topic, target.claim.topic_id)
         for number, place in places.items():
             counted = place.counted(self.counts[member].get(number, Counts()))
-            key = place_key(member, topic.topic_id, number)
+            key = place_key(self.plan.held_as(member), topic.topic_id, number)
             value = place_value(topic, number, counted)
             producer.produce_patiently(target.claim.ledger, value.encode(), key, ())
 

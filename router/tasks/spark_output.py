@@ -19,7 +19,8 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from headrace.contract import METADATA
 from headrace.schema.spark import from_spark
 from router.plan.model import ToTopic
-from router.tasks.spark_tasks import ANSWER, BAD, OUT, decode_batches, decoded_columns, send_batches
+from router.tasks.spark_decoding import BAD, decode_batches, decoded_columns
+from router.tasks.spark_sending import ANSWER, OUT, send_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,8 +23,9 @@ from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits
 from headrace.schema.spark import from_spark
 from router.ledger.entries import Counts
+from router.tasks.spark_decoding import BAD, POSITION
 from router.tasks.spark_output import VALUES, decoded_rows, evaluate
-from router.tasks.spark_tasks import BAD, OUT, POSITION, keep_failed
+from router.tasks.spark_sending import OUT, keep_failed
 from router.tasks.task import Done
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.kafka.log_topic import LogTopic
 from headrace.kafka.transactions import Fenced, TransactionalProducer
-from router.ledger.claims import later_owner, said
+from router.ledger.claims import later_owner, records_in
 
 if TYPE_CHECKING:
     from headrace.kafka.bulk import ProducerSettings
@@ -56,7 +56,7 @@ def _registered(settings: ProducerSettings, claim: Claim) -> TransactionalProduc
         log.write([claim.registration(transactional_id)])
         producer = TransactionalProducer(settings, transactional_id)
         producer.init()
-        if later_owner(said(log.read(claim.offset)), claim) is not None:
+        if later_owner(records_in(log.read(claim.offset)), claim) is not None:
             raise Fenced
         return producer
     finally:

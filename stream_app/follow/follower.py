@@ -26,12 +26,13 @@ NEVER_US: Final = -(2**63)
 class TableStatus:
     """What a table says: its snapshot, and up to when it is complete.
 
-    `complete_us` is None where it does not say so yet, and where nobody will: then not `is_told`.
+    `complete_us` is None until its writer says so, and always if not `has_writer`: no lake writer
+    fills it.
     """
 
     snapshot: int | None
     complete_us: int | None
-    is_told: bool
+    has_writer: bool
 
 
 class Table(Protocol):
@@ -70,12 +71,12 @@ class UnitPart:
 class Ceiling:
     """Nothing at this time or later may be dispatched yet, because of a table.
 
-    Where that does not say how far it is complete, because of the clock.
+    If not `has_writer`, the clock sets the time: the table never says up to when it is complete.
     """
 
     before_us: int
     table: str
-    is_told: bool
+    has_writer: bool
 
 
 class Follower:
@@ -203,15 +204,15 @@ class Follower:
         """Return how far the table that is the least complete lets a batch go."""
         now_us = self._now_us()
         ceilings = [
-            Ceiling(_sure_us(look, now_us) + self._threshold_us + 1, name, look.is_told)
+            Ceiling(_sure_us(look, now_us) + self._threshold_us + 1, name, look.has_writer)
             for name, look in looks.items()
         ]
         return min(ceilings, key=lambda one: (one.before_us, one.table))
 
 
 def _sure_us(look: TableStatus, now_us: int) -> int:
-    if not look.is_told:
-        # Of a table of others nobody knows. What is ahead of the clock waits until it is not.
+    if not look.has_writer:
+        # A table of another writer does not say it. What is ahead of the clock waits for the clock.
         return now_us
     return NEVER_US if look.complete_us is None else look.complete_us
 

@@ -190,7 +190,7 @@ class FollowReader(DataSourceStreamReader):
         waits = follower.waits_for(position)
         if waits is None:
             self._decisions.say("")
-        elif waits.is_told:
+        elif waits.has_writer:
             self._decisions.say(f"{waits.table} is complete up to them")
         else:
             self._decisions.say(f"the clock has reached them, in {waits.table}")

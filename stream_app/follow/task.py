@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class FollowOptions(msgspec.Struct, frozen=True):
-    """What the source of a table is told, as JSON in the option `options`.
+    """What the source of a table is given, as JSON in the option `options`.
 
     `tables` are all that are followed together, `threshold_us` the bound that they keep. `begin`
     is where a query begins whose checkpoint has no batch yet. With `once` the tables are looked at

@@ -110,12 +110,12 @@ def describe_offset(offset: Mapping[str, Any]) -> str:
 
 
 def _in_topics(positions: Positions) -> str:
-    told = []
+    shown = []
     for topic, of in sorted(positions.items()):
         each = " ".join(f"{number}:{offset}" for number, offset in sorted(of.items()))
         total = f"{sum(of.values()):,} in {len(of)} partitions"
-        told.append(f"{topic} {each if len(of) <= PARTITIONS_SHOWN else total}")
-    return ", ".join(told)
+        shown.append(f"{topic} {each if len(of) <= PARTITIONS_SHOWN else total}")
+    return ", ".join(shown)
 
 
 def _asked(to: str) -> Callable[[Batch], bool]:

@@ -127,7 +127,7 @@ def rewind_json(name: str, found: Rewind, *, done: bool) -> str:
 
 
 def _where(batch: Batch) -> str:
-    # Sources that follow tables have one place in common.
+    # Sources that follow tables have one offset in common.
     return "; ".join(dict.fromkeys(map(describe_offset, batch.offsets))) or "nothing yet"
 
 
@@ -135,12 +135,12 @@ def _facts(batch: Batch) -> dict[str, object]:
     return {
         "batch": batch.number,
         "began": format_time_us(batch.began_us),
-        "sources": [_told(one) for one in batch.offsets],
+        "sources": [_shown_offset(one) for one in batch.offsets],
         "obstacle": batch.obstacle,
     }
 
 
-def _told(offset: Mapping[str, Any]) -> Mapping[str, Any]:
+def _shown_offset(offset: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a source's offset in Spark's log, of topics the offsets alone."""
     if "tables" in offset:
         return offset

@@ -96,7 +96,7 @@ class QueryState:
             said = _said_at(operator)
             if said and not any(one <= batch for one in said):
                 return f"operator {operator.name} no longer has the metadata of its state"
-        return next((told for one in self.stores if (told := one.missing(batch + 1))), None)
+        return next((why for one in self.stores if (why := one.missing(batch + 1))), None)
 
 
 def belongs_to_later(path: Path, batch: int) -> bool:

@@ -7,6 +7,9 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import click
+import pytest
+
+from headrace.cli.command import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,10 +109,11 @@ class Command:
                 return one.opts[-1]
         return None
 
-    def runs(self, line: list[str]) -> int:
-        """Run it inside of this process, its script's name left out; returns its exit code."""
-        code = self.script.main(line, prog_name=self.words[0], standalone_mode=False)
-        return code if isinstance(code, int) else 0
+    def runs(self) -> int:
+        """Run it inside of this process, by the line in `sys.argv`; returns its exit code."""
+        with pytest.raises(SystemExit) as ended:
+            run(self.script, self.words[0])
+        return int(ended.value.code or 0)
 
     @property
     def comes_first(self) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from tests.postgres_server import PASSWORD, PostgresServer
 from tests.registry_server import RegistryServer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from headrace.config.workspace.workspace import Workspace
     from headrace.embedded.broker import Broker
@@ -118,18 +119,19 @@ class Site:
     root: Path
     temporary: Path
 
-    def here(self, command: Command, form: str, capfd: pytest.CaptureFixture[str]) -> bytes:
-        """Run a command inside of this process, which has made its first steps before."""
+    def here(
+        self, command: Command, form: str, capfd: pytest.CaptureFixture[str]
+    ) -> tuple[int, bytes]:
+        """Run a command inside of this process; return its exit code and all that it prints."""
         temporary = str(self.temporary)
         capfd.readouterr()
         with pytest.MonkeyPatch.context() as patch, contextlib.chdir(self.root):
             patch.setenv("TMPDIR", temporary)
             patch.setenv(FORMAT_VARIABLE, "console")
             patch.setattr(tempfile, "tempdir", temporary)
-            code = command.runs(command.line(form)[1:])
-        said = "".join(capfd.readouterr())
-        assert not code, f"{command.name}: {said}"
-        return said.encode()
+            patch.setattr(sys, "argv", command.line(form))
+            code = command.runs()
+        return code, "".join(capfd.readouterr()).encode()
 
     def start(self, command: Command, form: str) -> subprocess.Popen[bytes]:
         """Start a command as a user does, in the workspace."""
@@ -185,9 +187,10 @@ def test_no_command_lets_a_secret_out(
     *,
     every_form: bool,
 ) -> None:
-    """Each command is a process of its own in one form of its output, as a user runs it.
+    """A command with a JVM, or one that lasts, is a process of its own, as a user runs it.
 
-    The other form comes from within this process. The short form has none of what takes long.
+    All others run inside of this process. In the short form, what takes long runs once, in one form
+    of its output.
     """
     registry = RegistryServer(user="headrace", password=CANARY)
     with PostgresServer() as postgres, registry:
@@ -236,21 +239,33 @@ def run(
     site: Site, commands: Sequence[Command], form: str, capfd: pytest.CaptureFixture[str]
 ) -> list[bytes]:
     """Run commands that work at the same time; returns what they printed."""
-    running = {one.name: site.start(one, form) for one in commands if is_started(one, form)}
-    said = {
-        one.name: said_by(running[one.name], lasts=one.lasts)
-        if one.name in running
-        else site.here(one, form, capfd)
+    ended = answers(site, commands, {one.name: form for one in commands}, capfd)
+    for one, (code, said) in zip(commands, ended, strict=True):
+        assert code == 0, f"{one.name}: {said.decode()}"
+    return [said for _, said in ended]
+
+
+def answers(
+    site: Site,
+    commands: Sequence[Command],
+    forms: Mapping[str, str],
+    capfd: pytest.CaptureFixture[str],
+) -> list[tuple[int, bytes]]:
+    """Run commands, and return how each ended; those that need a process of their own at once."""
+    running = {
+        one.name: site.start(one, forms[one.name])
         for one in commands
+        if one.is_done_once or one.lasts
     }
-    for name, process in running.items():
-        assert process.returncode == 0, f"{name}: {said[name].decode()}"
-    return list(said.values())
-
-
-def is_started(command: Command, form: str) -> bool:
-    """Whether a command is run as a user runs it: in one of its forms, or if it needs that."""
-    return form == command.forms[-1] or command.is_done_once or command.lasts
+    found = []
+    for one in commands:
+        process = running.get(one.name)
+        if process is None:
+            found.append(site.here(one, forms[one.name], capfd))
+        else:
+            said = said_by(process, lasts=one.lasts)
+            found.append((process.returncode, said))
+    return found
 
 
 def all_of_a_table(workspace: Workspace, identifier: str) -> bytes:
@@ -265,7 +280,7 @@ def all_of_a_record(record: Message) -> bytes:
     return f"{record.key()!r} {record.value()!r} {record.headers()}".encode()
 
 
-def test_no_error_lets_a_secret_out(tmp_path: Path) -> None:
+def test_no_error_lets_a_secret_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Every server is away, and each command says so."""
     site = make_site(
         tmp_path,
@@ -277,13 +292,10 @@ def test_no_error_lets_a_secret_out(tmp_path: Path) -> None:
     )
     commands = [one for one in every_command() if not one.lasts]
     with Watch(site.temporary) as watch:
-        # Each waits for its answer: they are asked at once.
-        running = [site.start(command, command.forms[-1]) for command in commands]
-        said = [said_by(process, lasts=False) for process in running]
-    failed = {
-        command.name for command, one in zip(commands, running, strict=True) if one.returncode
-    }
-    leaked = [one.name for one, text in zip(commands, said, strict=True) if leaks(text)]
+        forms = {one.name: one.forms[-1] for one in commands}
+        ended = answers(site, commands, forms, capfd)
+    failed = {one.name for one, (code, _) in zip(commands, ended, strict=True) if code}
+    leaked = [one.name for one, (_, said) in zip(commands, ended, strict=True) if leaks(said)]
     assert leaked + sorted(watch.found) + site.leaks() == []
     assert {"router start", "lake-writer start", "headrace run", "backfill plan"} <= failed
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -77,7 +79,7 @@ class RouterProcess:
 
     def kill(self) -> list[psutil.Process]:
         """End it as a crash would, without a word to its JVM; returns what it had started."""
-        started = psutil.Process(self.pid).children(recursive=True)
+        started = started_by(self)
         self.process.kill()
         self.end()
         return started
@@ -106,12 +108,20 @@ class Routers:
 def workers(router: RouterProcess) -> list[psutil.Process]:
     """Return the Python processes that do its tasks."""
     found = []
-    for one in psutil.Process(router.pid).children(recursive=True):
-        try:
+    for one in started_by(router):
+        with contextlib.suppress(psutil.NoSuchProcess):
             if "pyspark.worker" in one.cmdline():
                 found.append(one)
-        except psutil.NoSuchProcess:
-            continue
+    return found
+
+
+def started_by(router: RouterProcess) -> list[psutil.Process]:
+    """Return the processes of its session: also those whose parent was killed, and that work on."""
+    found = []
+    for one in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(one.pid) == router.pid != one.pid:
+                found.append(one)
     return found
 
 
@@ -200,7 +210,7 @@ def ledger_sums(cluster: Cluster, stream: str, member: str) -> LedgerSums:
     last: dict[int, dict[str, Any]] = {}
     for message in KafkaCluster(cluster).records(f"headrace.{stream}.ledger"):
         key = json.loads(message.key() or b"")
-        if key[:2] != ["place", member]:
+        if key[0] != "place" or not key[1].startswith(f"{member} > "):
             continue
         place = json.loads(message.value() or b"")
         before = last.get(key[3])

@@ -26,13 +26,14 @@ from headrace.kafka.sender import KafkaRecord, Sender
 from headrace.landing.commit_state import CommitState, state_property
 from headrace.signals import Drain
 from lake_writer.writer import LakeWriter
-from router.ledger.topic import LedgerTopic, members_in
+from router.ledger.topic import LedgerTopic
 from stream_app.live import live_sources, run_live
 from tests.faults.acknowledged import AcknowledgedTraffic, Unrest
 from tests.faults.lake_writer_process import in_files
 from tests.faults.router_process import ids_of
 from tests.integration.lag import GroupLag
 from tests.integration.live import Live
+from tests.integration.router.live_router import of_member
 from tests.limits import LONG_LIMIT_S
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Readers:
     def _ledger(self) -> dict[int, int]:
         cluster = self.pipelines.workspace.cluster("consumer")
         with contextlib.closing(LedgerTopic(KafkaCluster(cluster), self.topic)) as topic:
-            found = list(members_in(topic.read()).get("all", {}).values())
+            found = of_member(topic, "all")
         return {n: one.stretch.end_exclusive for n, one in found[0].places.items()} if found else {}
 
     def routed(self) -> list[int]:

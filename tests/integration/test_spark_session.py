@@ -13,7 +13,8 @@ from pyspark.sql.datasource import DataSource
 
 from headrace.config.load import load_workspace
 from headrace.errors import Terminal, Transient
-from headrace.spark import log_path, session_settings, start_session, why_not_started
+from headrace.jvm.not_started import why_not_started
+from headrace.spark import log_path, session_settings, start_session
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.embedded.process import wait_until
 from headrace.jvm.class_archive import KEPT_AS, TRIED, give_back
-from headrace.jvm.launch import InBackground, Launched
+from headrace.jvm.launch import InBackground, LaunchedJvm
 from tests.limits import LIMIT_S
 
 # What stands for Spark's script: it tells how it was called, and then does what the test says.
@@ -23,7 +23,7 @@ echo "$_PYSPARK_DRIVER_CONN_INFO_PATH" >&2
 """
 
 
-def launched(home: Path, rest: str, monkeypatch: pytest.MonkeyPatch) -> Launched:
+def launched(home: Path, rest: str, monkeypatch: pytest.MonkeyPatch) -> LaunchedJvm:
     (home / "bin").mkdir()
     script = home / "bin" / "spark-submit"
     script.write_text(SCRIPT.format(rest=rest), encoding="utf-8")
@@ -31,7 +31,7 @@ def launched(home: Path, rest: str, monkeypatch: pytest.MonkeyPatch) -> Launched
     monkeypatch.setenv("SPARK_HOME", str(home))
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     with (home / "log").open("wb") as log:
-        return Launched({"spark.master": "local", "spark.driver.x": "a b"}, log)
+        return LaunchedJvm({"spark.master": "local", "spark.driver.x": "a b"}, log)
 
 
 def test_one_that_ends_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

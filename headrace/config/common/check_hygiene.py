@@ -41,7 +41,7 @@ _JSON_ONLY = {
 
 
 def check_hygiene(file: Section, columns: Columns) -> None:
-    """Check that the rules' columns exist and have types for them, and where bad records go."""
+    """Check that the rules' columns exist and have types for them, and where rejected records go."""
     hygiene = file.at("hygiene")
     required = hygiene.at("required")
     check_required(required.at("columns") if required.mapping() else required, columns)

@@ -160,7 +160,7 @@ class Hygiene(Model):
         )
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
-        """Return where bad records of that source go, None where none can be sent there."""
+        """Return where rejected records of that source go, None where none can be sent there."""
         actions = {self.on_bad_record, *self._own_actions().values()}
         return _quarantine_of(self, source) if "quarantine" in actions else None
 
@@ -182,7 +182,7 @@ class LakeHygiene(Model):
     quarantine: QuarantineTopic | None = optional(QUARANTINE_DOC)
 
     def quarantine_topic(self, source: KafkaSource) -> QuarantineTopic | None:
-        """Return where bad records of that source go, None where none are stored."""
+        """Return where rejected records of that source go, None where none are stored."""
         actions = {self.on_bad_record, self.tombstones}
         return _quarantine_of(self, source) if "quarantine" in actions else None
 

@@ -78,5 +78,5 @@ class LakeTable(Model):
 
     @property
     def quarantine(self) -> QuarantineTopic | None:
-        """Where bad records go, None where none are stored."""
+        """Where rejected records go, None where none are stored."""
         return self.hygiene.quarantine_topic(self.source)

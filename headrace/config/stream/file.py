@@ -65,5 +65,5 @@ class Stream(Model):
 
     @property
     def quarantine(self) -> QuarantineTopic | None:
-        """Where bad records go, None where none are stored."""
+        """Where rejected records go, None where none are stored."""
         return self.hygiene.quarantine_topic(self.source)

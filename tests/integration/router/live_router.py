@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewPartitions
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.settings import quiet
 from router.ledger.places import entries_of
-from router.ledger.topic import LedgerTopic, members_in
+from router.ledger.topic import LedgerTopic, MemberPlaces, members_in
 from router.state import stream_state
 from tests.integration.live import Live, until_drained
 from tests.limits import LIMIT_S
@@ -60,9 +60,17 @@ def ledger_topic_of(pipelines: Pipelines, stream: str) -> LedgerTopic:
     return LedgerTopic(KafkaCluster(pipelines.workspace.cluster("consumer")), stream)
 
 
+def of_member(topic: LedgerTopic, name: str) -> list[MemberPlaces]:
+    """Return what a ledger says of a member, whatever its target; by topics that were read."""
+    members = members_in(topic.read()).items()
+    return [
+        one for held_as, own in members if held_as.startswith(f"{name} > ") for one in own.values()
+    ]
+
+
 def ledger_of(pipelines: Pipelines, stream: str, name: str = "out") -> LedgerNow:
     with contextlib.closing(ledger_topic_of(pipelines, stream)) as topic:
-        known = list(members_in(topic.read()).get(name, {}).values())
+        known = of_member(topic, name)
     if not known:
         return LedgerNow({}, [], {})
     own = known[-1]

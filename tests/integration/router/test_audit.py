@@ -45,14 +45,14 @@ def keep(pipelines: Pipelines, topic: str, places: Sequence[Place], name: str = 
     ledger = ledger_topic(topic)
     ensure_log_topic(kafka, ledger)
     with contextlib.closing(LogTopic(kafka.properties, ledger)) as log:
-        key = place_key(name, read.topic_id, 0)
+        key = place_key(f"{name} > {topic}.{name}", read.topic_id, 0)
         log.write([(key, place_value(read, 0, place)) for place in places])
 
 
 def damage(pipelines: Pipelines, topic: str, value: str) -> None:
     kafka = KafkaCluster(pipelines.workspace.cluster("consumer"))
     with contextlib.closing(LogTopic(kafka.properties, ledger_topic(topic))) as log:
-        log.write([(place_key("out", kafka.topic_id(topic), 0), value)])
+        log.write([(place_key(f"out > {topic}.out", kafka.topic_id(topic), 0), value)])
 
 
 def read(start: int, end: int, absent: int = 0) -> LedgerStretch:
@@ -123,7 +123,8 @@ def test_a_topic_made_anew_and_an_output_that_is_gone(pipelines: Pipelines, topi
     keep(pipelines, topic, run(read(0, 20)), "former")
     code, found = audited(pipelines, topic)
     assert code == 0
-    assert [one["output"] for one in found["outputs"]] == ["out", "quarantine", "former"]
+    names = [one["output"] for one in found["outputs"]]
+    assert names == ["out", "quarantine", f"former > {topic}.former"]
     assert found["outputs"][2]["notes"] == ["the stream's file no longer has this output"]
     KafkaCluster(pipelines.workspace.cluster("fronting")).delete_topic(topic)
     pipelines.make_topic(topic)

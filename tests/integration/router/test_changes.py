@@ -256,7 +256,7 @@ def test_a_damaged_ledger_is_never_taken_for_a_new_one(
     pipelines.send(topic, map(event, range(10)))
     pipelines.route(spark, path)
     kafka = KafkaCluster(pipelines.workspace.cluster("consumer"))
-    key = place_key("out", kafka.topic_id(topic), 0)
+    key = place_key(f"out > {topic}.out", kafka.topic_id(topic), 0)
     with contextlib.closing(LogTopic(kafka.properties, ledger_topic(topic))) as log:
         last = [one for one in log.read() if one.key() == key.encode()][-1].value() or b""
         pipelines.send(topic, map(event, range(10, 15)))
@@ -324,6 +324,32 @@ def test_another_source_topic_is_refused_with_what_to_do(
     with pytest.raises(Terminal, match=f"has its position in topic {topic}") as told:
         pipelines.route(spark, moved)
     assert "give the output another name" in told.value.advice
+
+
+def test_a_position_is_of_an_output_in_its_target(
+    spark: SparkSession, pipelines: Pipelines, topic: str, unique: Callable[[str], str]
+) -> None:
+    """Whoever uses the names of an earlier stream on one cluster is not told to be where it was."""
+    pipelines.send(topic, [*map(event, range(5)), b"bad"])
+    kept = {"quarantine": {"cluster": "consumer", "topic": unique("kept")}}
+    path = pipelines.stream(topic, [OUT], hygiene=kept)
+    assert pipelines.route(spark, path)["out"] == Counts(6, written=5, quarantined=1)
+    elsewhere = {**OUT, "sink": {"topic": f"{topic}.elsewhere"}}
+    moved = pipelines.stream(topic, [elsewhere], hygiene=kept)
+    assert pipelines.route(spark, moved)["out"] == Counts(6, written=5, quarantined=1)
+    assert ids(pipelines, topic, "elsewhere") == list(range(5))
+    # Another topic altogether, into the same quarantine.
+    other = unique("other")
+    pipelines.make_topic(other)
+    pipelines.send(other, [*map(event, range(3)), b"bad"])
+    new = {**OUT, "sink": {"topic": f"{other}.out"}}
+    path = pipelines.stream(topic, [new], source=source(other), hygiene=kept)
+    counts = pipelines.route(spark, path)
+    assert counts["out"] == Counts(4, written=3, quarantined=1)
+    assert counts["quarantine"] == Counts(4, filtered=3, quarantined=1)
+    # Each goes on where it was.
+    pipelines.send(topic, [event(5)])
+    assert pipelines.route(spark, pipelines.stream(topic, [OUT], hygiene=kept))["out"].read == 1
 
 
 # The lag.

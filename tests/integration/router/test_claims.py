@@ -163,4 +163,4 @@ def test_no_producer_stays_known_after_it_was_fenced(
         Transactions().get(settings, claim(first))
     last = claim(second)
     with contextlib.closing(LogTopic(kafka.properties, ledger_topic(stream))) as log:
-        assert claims.registered(claims.said(log.read()), last) == []
+        assert claims.registered(claims.records_in(log.read()), last) == []

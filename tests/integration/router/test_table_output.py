@@ -59,7 +59,7 @@ def test_an_output_that_is_a_table_has_each_record_once(
     kafka = KafkaCluster(pipelines.workspace.cluster("fronting"))
     read = ReadTopic("fronting", topic, kafka.topic_id(topic))
     with contextlib.closing(ledger_topic_of(pipelines, topic)) as ledger:
-        ledger.write(read, {"lake": places})
+        ledger.write(read, {f"lake > {topic}": places})
     pipelines.send(topic, [event(11)])
     assert pipelines.route(spark, stream)["lake"].written == 9
     rows = load_table(pipelines.workspace, f"lake.routed.{topic}").scan().to_arrow().to_pylist()

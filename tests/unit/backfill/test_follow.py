@@ -52,7 +52,7 @@ class Lake:
     name: str = "lake.a.b"
     on_overwrite: OnOverwrite = "fail"
     complete_us: int | None = None
-    is_told: bool = False
+    has_writer: bool = False
     nulls_of_a_hop: int = 0
     snapshots: list[Snapshot] = field(default_factory=list)
     every: list[Row] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Lake:
 
     def look(self) -> TableStatus:
         return TableStatus(
-            None if self.head is None else self.head.number, self.complete_us, self.is_told
+            None if self.head is None else self.head.number, self.complete_us, self.has_writer
         )
 
     def hops(self, seen: FollowedSnapshot, until_us: int) -> tuple[Hop, ...]:
@@ -275,7 +275,7 @@ def needed(place: FollowPosition) -> set[int]:
 def test_tables_that_are_complete_keep_the_bound_absolutely_together(
     commits: list[tuple[str, list[list[int]], int]], limits: Limits
 ) -> None:
-    lakes = {name: Lake(name, complete_us=MIN_US, is_told=True) for name in "ab"}
+    lakes = {name: Lake(name, complete_us=MIN_US, has_writer=True) for name in "ab"}
     query = Query.of(*lakes.values(), limits=limits)
     for number, (name, added, steps) in enumerate(commits):
         lakes[name].append(*added)
@@ -347,13 +347,13 @@ def test_rows_without_a_time_are_counted_with_every_hop() -> None:
 
 
 def test_a_table_that_is_not_complete_holds_the_others_and_is_named() -> None:
-    ahead, behind = Lake("a"), Lake("b", complete_us=100, is_told=True)
+    ahead, behind = Lake("a"), Lake("b", complete_us=100, has_writer=True)
     ahead.append([90, 140, 151, 500])
     query = Query.of(ahead, behind)
     query.drain()
     assert [time for time, _ in query.rows_seen] == [90, 140]
     waits = query.follower.waits_for(query.place)
-    assert waits == Ceiling(100 + THRESHOLD_US + 1, "b", is_told=True)
+    assert waits == Ceiling(100 + THRESHOLD_US + 1, "b", has_writer=True)
     behind.append([120])
     behind.complete_us = 1_000
     query.drain()
@@ -381,7 +381,7 @@ def test_what_is_left_for_the_next_batch_waits_for_nobody() -> None:
         query.step()
         assert [one for one, _ in query.batches[-1]] == [time]
     assert query.follower.waits_for(query.place) == Ceiling(
-        NOW_US + THRESHOLD_US + 1, lake.name, is_told=False
+        NOW_US + THRESHOLD_US + 1, lake.name, has_writer=False
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from benchmarks.bench_lake_writer import LAKE_WRITER
+from benchmarks.bench_router import ROUTER
 from benchmarks.measure import Command
 from benchmarks.model import Benchmark, Competitor, Run
 
@@ -37,3 +38,13 @@ def test_both_run_the_same_command_each_with_its_own_script(tmp_path: Path) -> N
 def test_what_needs_no_command_of_ours_stays_out() -> None:
     names = [pair.competitors[0].name for pair in LAKE_WRITER.against(Path("before"))]
     assert names == ["headrace", "headrace warm"]
+
+
+def test_a_contest_without_some_keeps_the_baseline_and_ours() -> None:
+    left = ROUTER.without(["headrace", ROUTER.baseline, "Kafka Streams", "byte copy"])
+    names = [one.name for one in left.competitors]
+    assert {"headrace", ROUTER.baseline} <= set(names)
+    assert not {"Kafka Streams", "byte copy"} & set(names)
+    assert ("headrace", "Kafka Streams") not in left.pairs
+    assert left.pairs
+    assert all(set(pair) <= set(names) for pair in left.pairs)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +11,16 @@ import pytest
 
 from benchmarks.contest import Extent, hold
 from benchmarks.measure import Command, Measured
-from benchmarks.model import Benchmark, Competitor, Failure, Run, Sample, WrongResult
+from benchmarks.model import (
+    Benchmark,
+    Competitor,
+    Failure,
+    LeftOut,
+    Omission,
+    Run,
+    Sample,
+    WrongResult,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,3 +110,16 @@ def test_no_round_is_begun_that_would_not_end_in_time(
     # and as much lies before it.
     outcomes = hold(held, cast("Arena", arena), Extent(4, budget_s), 3, lambda: next(ticks))
     assert len(list(outcomes)) == rounds
+
+
+def test_who_cannot_be_had_is_left_out_and_has_not_failed(tmp_path: Path) -> None:
+    def prepare(_arena: Arena, _folder: Path) -> Run:
+        raise LeftOut("there is no compiler")
+
+    arena = FakeArena(tmp_path)
+    held = contest(arena, right="print(3)")
+    absent = Competitor("absent", "who is not here", "cold", prepare)
+    both = replace(held, competitors=(*held.competitors, absent))
+    right, missing = hold(both, cast("Arena", arena), Extent(1), rows=3)
+    assert isinstance(right, Sample)
+    assert missing == Omission(0, 1, "absent", "there is no compiler")

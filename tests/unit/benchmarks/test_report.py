@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.model import Benchmark, Competitor, Failure, Sample
+from benchmarks.model import Benchmark, Competitor, Failure, Omission, Sample
 from benchmarks.report import Circumstances, as_json, as_markdown, write
 from benchmarks.summary import summarize
 
@@ -124,3 +124,29 @@ def test_what_there_is_to_tell_beside_the_times_stands_under_the_table() -> None
 def test_where_no_topic_was_read_nothing_is_said_of_its_size() -> None:
     around = replace(AROUND, value_bytes=0)
     assert "1,000 events, " in as_markdown(CONTEST, around, OUTCOMES)
+
+
+def test_like_is_compared_with_like_in_a_table_of_its_own() -> None:
+    paired = replace(CONTEST, pairs=(("ours", "wire"), ("ours", "theirs")))
+    lines = as_markdown(paired, AROUND, OUTCOMES).splitlines()
+    assert "| ours ÷ theirs | 2.50 (2.00…3.00) | 2.37 (1.89…2.85) | - | - |" in lines
+    # Whom nobody measured is not compared with.
+    assert not any(line.startswith("| ours ÷ wire") for line in lines)
+    assert "like with like" not in as_markdown(CONTEST, AROUND, OUTCOMES)
+
+
+def test_work_is_that_of_the_rows_behind_the_first_output() -> None:
+    ours = replace(
+        sample("ours", 0, 4.0, 2.0), work_rows=900, work_cpu_s=2.5, work_broker_cpu_s=0.5
+    )
+    line = summarize(CONTEST, [ours])[0]
+    assert line.rows_per_work_s is not None
+    assert line.rows_per_work_s.median == pytest.approx(450)
+    assert line.rows_per_work_cpu_s is not None
+    assert line.rows_per_work_cpu_s.median == pytest.approx(300)
+
+
+def test_who_was_left_out_is_named_once() -> None:
+    absent = [Omission(number, 0, "wire", "no wire is here") for number in range(2)]
+    table = as_markdown(CONTEST, AROUND, [*OUTCOMES, *absent])
+    assert table.count("**Left out**: wire: no wire is here") == 1

@@ -10,8 +10,8 @@ from router.ledger.claims import (
     CLAIM,
     PRODUCER,
     Claim,
+    LedgerRecord,
     Owner,
-    Said,
     alive_record,
     heard_of,
     later_owner,
@@ -24,13 +24,13 @@ THERE = Owner("s2", "there", 2, "2026-03-01T00:00:01.000Z")
 OURS = Claim("headrace.s.ledger", "s", "id", ("a", "b"), "s1", 10)
 
 
-def claimed(offset: int, member: str, owner: Owner, topic_id: str = "id") -> Said:
-    return Said((CLAIM, member, topic_id), json.dumps(asdict(owner)).encode(), offset, 0)
+def claimed(offset: int, member: str, owner: Owner, topic_id: str = "id") -> LedgerRecord:
+    return LedgerRecord((CLAIM, member, topic_id), json.dumps(asdict(owner)).encode(), offset, 0)
 
 
-def producer(name: str, members: list[str], topic_id: str = "id") -> Said:
+def producer(name: str, members: list[str], topic_id: str = "id") -> LedgerRecord:
     value = json.dumps({"members": members, "topic_id": topic_id}).encode()
-    return Said((PRODUCER, name), value, 0, 0)
+    return LedgerRecord((PRODUCER, name), value, 0, 0)
 
 
 def test_a_claim_holds_until_somebody_else_claims_one_of_its_members() -> None:
@@ -62,17 +62,17 @@ def test_producers_are_known_by_the_members_that_they_write_for() -> None:
         producer("three", ["c"]),
         producer("of another topic", ["a"], "other"),
         producer("gone", ["a"]),
-        Said((PRODUCER, "gone"), None, 9, 0),
+        LedgerRecord((PRODUCER, "gone"), None, 9, 0),
     ]
     assert registered(records, OURS) == ["one", "two"]
 
 
 def test_who_has_ended_is_not_heard_of() -> None:
     records = [
-        Said((ALIVE, "s1"), b"{}", 1, 1_000),
-        Said((ALIVE, "s2"), b"{}", 2, 2_000),
-        Said((ALIVE, "s1"), b"{}", 3, 3_000),
-        Said((ALIVE, "s2"), None, 4, 4_000),
+        LedgerRecord((ALIVE, "s1"), b"{}", 1, 1_000),
+        LedgerRecord((ALIVE, "s2"), b"{}", 2, 2_000),
+        LedgerRecord((ALIVE, "s1"), b"{}", 3, 3_000),
+        LedgerRecord((ALIVE, "s2"), None, 4, 4_000),
     ]
     assert heard_of(records) == {"s1": 3_000}
     assert alive_record("s1", is_alive=False)[1] is None
