@@ -41,12 +41,13 @@ log = structlog.get_logger(__name__)
 class Opened:
     """A job that is ready for a line: for one of its own where Spark evaluates its work.
 
-    `parts` are the outputs that it is of; none where it is all of its file.
+    `askers` ask it. `parts` are the outputs that it is of; none where it is all of its file.
     """
 
     name: str
     job: Job
     checkpoint: Path
+    askers: Askers
     parts: Sequence[str] = ()
     run: RunWorks | None = None
     prepare: Callable[[], object] | None = None
@@ -174,7 +175,7 @@ class LineUnit:
         return opened
 
     def _begin(self, opened: Opened) -> _Running:
-        job = BackgroundJob(opened.name, opened.job, self._askers, opened.prepare)
+        job = BackgroundJob(opened.name, opened.job, opened.askers, opened.prepare)
         if opened.run is None:
             return _Running(opened, job, self._shared, self._shared.add(job))
         line = Line(opened.name, [], opened.checkpoint, opened.run, once=False)

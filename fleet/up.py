@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from functools import partial
@@ -16,7 +17,6 @@ from fleet.run_state import FOLDER, lock_of, write_problems
 from fleet.status import clusters_of
 from headrace.application.select import selected
 from headrace.config.app.file import App, IcebergSource
-from headrace.config.lake_table.file import LakeTable
 from headrace.config.load import LoadedLakeTable, LoadedStream
 from headrace.config.stream.effective import effective
 from headrace.errors import HeadraceError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 CHECK_EVERY_S: Final = 0.2
 FILES_EVERY_S: Final = 1.0
-# Threads that ask for what shares its clusters: those of one that is away keep nobody else's.
+# Threads that ask for what needs the same clusters: where one is away, they keep nobody else waiting.
 ASKERS_EACH: Final = 4
 CLOSERS: Final = 32
 log = structlog.get_logger(__name__)
@@ -90,6 +90,7 @@ class Fleet:
         self._spark = spark
         self._region = region
         self._askers: dict[frozenset[str], Askers] = {}
+        self._lock = threading.Lock()
         self._wanted: dict[Key, Wanted] = {}
         self._units: dict[Key, tuple[str, Unit]] = {}
         self._leaving: dict[Key, Unit] = {}
@@ -180,9 +181,9 @@ class Fleet:
         return [*(unit for _, unit in self._units.values()), *self._leaving.values()]
 
     def _unit(self, wanted: Wanted) -> Unit:
-        loaded, config = wanted.loaded, wanted.config
+        loaded = wanted.loaded
         if isinstance(loaded, LoadedLakeTable):
-            clusters = {config.source.cluster} if isinstance(config, LakeTable) else set()
+            clusters = {loaded.config.source.cluster}
             return self._in_line(wanted, clusters, partial(self._open_table, wanted, loaded))
         if loaded is None:
             return self._process(wanted, "run", "-o")
@@ -202,25 +203,37 @@ class Fleet:
         clusters: Iterable[str],
         open_jobs: Callable[[ExitStack], Sequence[Opened]],
     ) -> LineUnit:
+        askers = self._askers_of(clusters)
+        return LineUnit(wanted.key, self._line, askers, self._closers, open_jobs)
+
+    def _askers_of(self, clusters: Iterable[str]) -> Askers:
         shared = frozenset(clusters)
-        if shared not in self._askers:
-            self._askers[shared] = Askers(f"asks {', '.join(sorted(shared))}", ASKERS_EACH)
-        return LineUnit(wanted.key, self._line, self._askers[shared], self._closers, open_jobs)
+        with self._lock:
+            if shared not in self._askers:
+                self._askers[shared] = Askers(f"asks {', '.join(sorted(shared))}", ASKERS_EACH)
+            return self._askers[shared]
 
     def _open_stream(self, wanted: Wanted, stream: Effective, held: ExitStack) -> list[Opened]:
         router = StreamRouter(wanted.workspace, stream)
         router.prepare()
         router.check_session(self._spark)
-        name = stream.config.name
         return [
-            Opened(f"{name}/{one.name}", one.job, one.checkpoint, tuple(one.job.members), one.run)
+            Opened(
+                f"{stream.config.name}/{one.name}",
+                one.job,
+                one.checkpoint,
+                self._askers_of(one.clusters),
+                tuple(one.job.members),
+                one.run,
+            )
             for one in held.enter_context(router.queries(once=False, at_once=True))
         ]
 
     def _open_table(self, wanted: Wanted, table: LoadedLakeTable, held: ExitStack) -> list[Opened]:
         writer = LakeWriter(wanted.workspace, table)
         job = held.enter_context(writer.held(self._cores, once=False))
-        return [Opened(job.name, job, self._checkpoint, prepare=job.prepare)]
+        askers = self._askers_of({table.config.source.cluster})
+        return [Opened(job.name, job, self._checkpoint, askers, prepare=job.prepare)]
 
     def _process(self, wanted: Wanted, *words: str) -> ProcessUnit:
         kind, name = wanted.key

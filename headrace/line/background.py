@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.line.job import Batch, Job
 
 # How often a question is looked at that has no answer yet.
-LOOK_AGAIN: Final = timedelta(milliseconds=20)
+LOOK_AGAIN: Final = timedelta(milliseconds=10)
 
 
 class Askers:

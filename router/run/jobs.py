@@ -48,12 +48,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StreamQuery:
-    """Members of a stream that share a job; with `run`, Spark evaluates them in a query of its own."""
+    """Members of a stream that share a job; with `run`, Spark evaluates them in a query of its own.
+
+    `clusters` are those that it needs.
+    """
 
     name: str
     job: RouterJob
     checkpoint: Path
     run: RunWorks | None
+    clusters: frozenset[str]
 
 
 class StreamRouter:
@@ -184,7 +188,10 @@ class StreamRouter:
         )
         alone = [outlet for one, outlet in self._alone.items() if one in members]
         run = self._run_by_spark(alone[0]) if alone else None
-        return StreamQuery(name, job, self._state.checkpoint(name), run)
+        clusters = {self._plan.source.cluster, *self._ledgers.by_cluster(members)}
+        if self._plan.quarantine is not None:
+            clusters.add(self._plan.quarantine.cluster)
+        return StreamQuery(name, job, self._state.checkpoint(name), run, frozenset(clusters))
 
     def _run_by_spark(self, outlet: Outlet) -> RunWorks:
         if isinstance(outlet.target, ToTable):

@@ -44,7 +44,7 @@ source: {{type: kafka, cluster: fronting, topic: {name}_raw, format: json, schem
 outputs:
   - name: some
     filter: "kind = '{kind}'"
-    sink: {{type: kafka, cluster: {cluster}, topic: {name}_some, format: json}}
+    sink: {{type: kafka, cluster: consumer, topic: {name}_some, format: json}}
 """
 TABLE = """\
 kind: lake_table
@@ -60,6 +60,10 @@ sources:
   live: {{type: kafka, cluster: fronting, topics: {name}_raw, format: json, schema: schemas/event.avsc}}
 transform: {{sql: "SELECT id FROM live"}}
 sink: {{type: jsonl, path: out}}
+"""
+AWAY = """\
+  - name: away
+    sink: {type: kafka, cluster: nowhere, topic: far_away, format: json}
 """
 NOWHERE = '  nowhere: {{bootstrap_servers: "127.0.0.1:1"}}\ncatalogs:'
 
@@ -83,9 +87,9 @@ class Ground:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text, encoding="utf-8")
 
-    def stream(self, name: str, kind: str = "start", cluster: str = "consumer") -> None:
+    def stream(self, name: str, kind: str = "start") -> None:
         self.kafka().ensure_topic(f"{name}_raw", 2)
-        self.write(f"streams/{name}.yaml", STREAM.format(name=name, kind=kind, cluster=cluster))
+        self.write(f"streams/{name}.yaml", STREAM.format(name=name, kind=kind))
 
     def send(self, name: str, *kinds: str) -> None:
         sender = Sender(self.workspace.cluster("fronting"), f"{name}_raw")
@@ -157,13 +161,17 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
     for name in ("plays", "pauses"):
         ground.stream(name)
         ground.send(name, "start", "stop")
-    # One whose cluster is away, and one that is broken from the start, cost the others nothing.
-    ground.stream("far", cluster="nowhere")
+    # An output whose cluster is away, and a file that is broken, cost the others nothing.
+    ground.stream("far")
+    far = ground.root / "streams/far.yaml"
+    far.write_text(far.read_text() + AWAY)
+    ground.send("far", "start")
     ground.write("streams/spoilt.yaml", "kind: stream\nname: spoilt\n")
     ground.write("tables/plays.yaml", TABLE.format(name="plays"))
     with ground.up() as process:
         until(ground, lambda: ground.routed("plays") == ["start"])
         until(ground, lambda: ground.routed("pauses") == ["start"])
+        until(ground, lambda: ground.routed("far") == ["start"])
         assert ground.said("streams/spoilt.yaml:1:1:")
 
         ground.stream("added")
@@ -185,8 +193,9 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
         until(ground, lambda: ground.status()["plays"]["lag"] == 0)
         found = ground.status()
         assert found["plays"]["state"] == "running"
-        assert found["far/some"]["state"] == "failed"
-        assert "cluster nowhere" in found["far/some"]["problem"]
+        assert found["far/some"]["state"] == "running"
+        assert found["far/away"]["state"] == "failed"
+        assert "cluster nowhere" in found["far/away"]["problem"]
 
         (ground.root / "streams" / "added.yaml").unlink()
         until(ground, lambda: ground.said("stopping"))

@@ -75,7 +75,8 @@ class Ground:
     def unit(self, jobs: Callable[[], Sequence[Endless]]) -> LineUnit:
         def open_jobs(held: ExitStack) -> Sequence[Opened]:
             opened = [
-                Opened(f"s/{one.name}", one, self.folder, parts=(one.name,)) for one in jobs()
+                Opened(f"s/{one.name}", one, self.folder, self.askers, (one.name,))
+                for one in jobs()
             ]
             held.callback(lambda: self.closed.append("closed"))
             return opened

@@ -10,11 +10,13 @@ import pytest
 from fleet.lines import StatusLine, any_failed, as_text
 from fleet.run_state import JobProblem, lock_of, write_problems
 from fleet.status import statuses
-from headrace.config.load import load_workspace
+from headrace.config.load import load_stream, load_workspace
+from headrace.config.stream.effective import effective
 from headrace.kafka.cluster import KafkaCluster
 from headrace.locks import hold
 from headrace.signals import Drain
 from router.ledger.topic import LedgerTopic, ledger_topic
+from router.plan.planner import Planner
 from tests.integration.pipelines import Pipelines, event
 
 if TYPE_CHECKING:
@@ -85,13 +87,16 @@ def test_a_router_that_is_at_work_is_running_wherever_it_is(
     topic = unique("status_running")
     own.make_topic(topic)
     own.send(topic, [event(1)])
-    own.route(spark, own.stream(topic, [{"name": "all"}]))
+    path = own.stream(topic, [{"name": "all"}])
+    own.route(spark, path)
     assert report(own)["stream", topic, "all"].state == "stopped"
     # As another host's router would claim it.
     kafka = KafkaCluster(own.workspace.cluster("consumer"))
     ledger = LedgerTopic(kafka, topic)
     source = KafkaCluster(own.workspace.cluster("fronting"))
-    ledger.claim(["all"], source.topic_id(topic), "take_over", None)
+    stream = effective(load_stream(path, own.workspace), own.workspace, None)
+    member = Planner(own.workspace, stream).plan().held_as("all")
+    ledger.claim([member], source.topic_id(topic), "take_over", None)
     try:
         assert report(own)["stream", topic, "all"].state == "running"
     finally:
