@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headrace.config.app.file import App
-from headrace.config.kind_files import check_workspace_file
+from headrace.config.kind_files import check_file, check_workspace_file
 from headrace.config.lake_table.file import LakeTable
 from headrace.config.load import lake_table_of, stream_of
 from headrace.config.stream.file import Stream
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from headrace.config.common.section import KnownNames
     from headrace.config.kind_files import CheckedFile
     from headrace.config.load import LoadedLakeTable, LoadedStream
     from headrace.config.workspace.workspace import Workspace
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # What Spark is started with, and where state is, stays as it was at the start.
 LASTING: Final = ("catalogs", "spark", "state_dir")
+# The stamp of a file that was not looked at before it was read.
+UNKNOWN: Final = (-1, -1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,21 @@ class Seen:
     needs_restart: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A file as it was checked last, by which stamps."""
+
+    checked: CheckedFile
+    problems: tuple[Problem, ...]
+    known: KnownNames
+    stamps: Mapping[Path, Stamp]
+
+    def is_as_it_was(self, known: KnownNames, stamps: Mapping[Path, Stamp]) -> bool:
+        return self.known == known and all(
+            stamps.get(path, UNKNOWN) == stamp != UNKNOWN for path, stamp in self.stamps.items()
+        )
+
+
 @dataclass(slots=True)
 class Follower:
     """Looks at a workspace's files again and again.
@@ -75,6 +93,7 @@ class Follower:
     _named: set[Path] = field(default_factory=set)
     _wanted: dict[Key, Wanted] = field(default_factory=dict)
     _missed: set[Path] = field(default_factory=set)
+    _checked: dict[Path, _Checked] = field(default_factory=dict)
 
     def look(self) -> Seen | None:
         """Return what there is now; None where nothing has changed since the last look."""
@@ -90,11 +109,26 @@ class Follower:
         started = self._started = self._started or workspace
         needs_restart = any(getattr(workspace, one) != getattr(started, one) for one in LASTING)
         current = replace(workspace, **{one: getattr(started, one) for one in LASTING})
-        report, files = checked_workspace(self.root)
+        report, files = checked_workspace(self.root, self._check)
         self._wanted = self._good(files, current)
         # Those that are new here are looked at once more: they may have changed since they were read.
         self._named = {path for one in files for path in one.document.named}
+        there = {one.document.path for one in files}
+        self._checked = {path: one for path, one in self._checked.items() if path in there}
         return Seen(self._wanted, report.problems, needs_restart)
+
+    def _check(self, path: Path, known: KnownNames) -> CheckedFile:
+        """Check a file, unless it is known, and neither it nor what it names has changed."""
+        last = self._checked.get(path)
+        if last is not None and last.is_as_it_was(known, self._stamps):
+            # What was found beside other files is found again, or is not so any more.
+            last.checked.document.problems[:] = last.problems
+            return last.checked
+        checked = check_file(path, known)
+        # What is stamped now may be newer than what was read: the stamps are from before that.
+        stamps = {one: self._stamps.get(one, UNKNOWN) for one in (path, *checked.document.named)}
+        self._checked[path] = _Checked(checked, tuple(checked.document.problems), known, stamps)
+        return checked
 
     def _good(self, files: Sequence[CheckedFile], workspace: Workspace) -> dict[Key, Wanted]:
         contents = _Contents({one.document.path: one for one in files})

@@ -138,8 +138,10 @@ class Fleet:
     def _take(self, seen: Seen) -> None:
         """Take over what is to run now, and name what is wrong with files."""
         broken = set(seen.problems)
+        good = {one.path for one in seen.wanted.values()}
         for problem in sorted(broken - self._named):
-            log.warning("a file is broken; its last good form goes on", problem=str(problem))
+            so = "goes on" if problem.path in good else "there is none"
+            log.warning("a file is broken", problem=str(problem), last_good_form=so)
         for path in {one.path for one in self._named} - {one.path for one in broken}:
             log.info("a file is good again", file=shown_path(path))
         if seen.needs_restart and not self._needs_restart:

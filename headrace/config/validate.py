@@ -16,7 +16,7 @@ from headrace.config.workspace.workspace import FILE_NAME
 from headrace.problems import Problem, absolute, in_order, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.config.yaml.document import Document
 
@@ -58,11 +58,16 @@ def check_workspace(root: Path) -> ValidationReport:
     return report
 
 
-def checked_workspace(root: Path) -> tuple[ValidationReport, list[CheckedFile]]:
-    """Check the same; return the files, too, each with the problems that it has."""
+def checked_workspace(
+    root: Path, check: Callable[[Path, KnownNames], CheckedFile] = check_file
+) -> tuple[ValidationReport, list[CheckedFile]]:
+    """Check the same; return the files, too, each with the problems that it has.
+
+    Whoever knows a file from before may say how one is checked.
+    """
     report = ValidationReport()
     known = _check_root(root, report)
-    files = [check_file(path, known) for path in kind_files(root)]
+    files = [check(path, known) for path in kind_files(root)]
     check_landed(files)
     for checked in files:
         report.add(checked, root)

@@ -182,3 +182,14 @@ def test_headrace_yaml_may_break_while_it_runs_but_not_before(
     assert [one.path.name for one in seen.problems] == ["headrace.yaml"]
     with pytest.raises(BadConfig):
         Follower(root).look()
+
+
+def test_what_was_found_beside_another_file_goes_with_it(root: Path, follower: Follower) -> None:
+    second = root / "streams/second.yaml"
+    second.write_text(stream("plays"))
+    assert [one.path for one in look(follower).problems] == [second]
+    settle(follower)
+    (root / "streams/plays.yaml").unlink()
+    seen = look(follower)
+    assert seen.problems == []
+    assert seen.wanted[PLAYS].path == second
