@@ -116,12 +116,14 @@ def app_line(workspace: Workspace, config: App, clusters: dict[str, KafkaCluster
     if holder(folder / "lock") is not None:
         state = "running"
     line = StatusLine("app", config.name, state=state, last_batch=last_batch)
+    if state == "new":
+        return line
     lags = [
         lag
         for name, topics in topics_of(config).items()
         for lag in _group_lags(workspace, f"headrace.{config.name}.{name}", topics, clusters)
     ]
-    return line if state == "new" or not lags else line.behind(Lag.of_all(lags))
+    return line.behind(Lag.of_all(lags)) if lags else line
 
 
 def topics_of(config: App) -> dict[str, KafkaTopics]:
