@@ -175,7 +175,7 @@ class LineUnit:
         return opened
 
     def _begin(self, opened: Opened) -> _Running:
-        job = BackgroundJob(opened.name, opened.job, opened.askers, opened.prepare)
+        job = BackgroundJob(opened.name, opened.job, opened.askers, opened.prepare, FINAL)
         if opened.run is None:
             return _Running(opened, job, self._shared, self._shared.add(job))
         line = Line(opened.name, [], opened.checkpoint, opened.run, once=False)

@@ -143,7 +143,8 @@ class Fleet:
             so = "goes on" if problem.path in good else "there is none"
             log.warning("a file is broken", problem=str(problem), last_good_form=so)
         for path in {one.path for one in self._named} - {one.path for one in broken}:
-            log.info("a file is good again", file=shown_path(path))
+            if path.exists():
+                log.info("a file is good again", file=shown_path(path))
         if seen.needs_restart and not self._needs_restart:
             log.warning(
                 "headrace.yaml has other catalogs, Spark settings or another state_dir: they take "

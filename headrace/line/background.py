@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from headrace.errors import Terminal, Transient
 from headrace.queries.streaming import explained
 
 if TYPE_CHECKING:
@@ -54,17 +55,24 @@ class BackgroundJob:
     """A job under a name of its line, its questions asked by `askers`.
 
     `prepare` is called before it begins for the first time, until it succeeds once. `problem` is
-    why the job does not get on, None while it does.
+    why the job does not get on, None while it does. Only a problem that is `final` ends it: others
+    are mended by somebody while the line goes on.
     """
 
     def __init__(
-        self, name: str, job: Job, askers: Askers, prepare: Callable[[], object] | None = None
+        self,
+        name: str,
+        job: Job,
+        askers: Askers,
+        prepare: Callable[[], object] | None = None,
+        final: tuple[type[HeadraceError], ...] = (Terminal,),
     ) -> None:
         self.name = name
         self.job = job
         self.problem: HeadraceError | None = None
         self._askers = askers
         self._prepare = prepare
+        self._final = final
         self._begins = True
         self._asked: Future[Batch | None] | None = None
 
@@ -97,9 +105,8 @@ class BackgroundJob:
             return None
         try:
             batch = asked.result()
-        except BaseException as problem:
-            self.problem = explained(self.name, problem)
-            raise
+        except Exception as problem:  # noqa: BLE001 - from any job
+            raise self._told(problem) from None
         if batch is None:
             self.problem = None
         return batch
@@ -108,10 +115,16 @@ class BackgroundJob:
         """Make the batch true."""
         try:
             self.job.finish(answers)
-        except BaseException as problem:
-            self.problem = explained(self.name, problem)
-            raise
+        except Exception as problem:  # noqa: BLE001 - as above
+            raise self._told(problem) from None
         self.problem = None
+
+    def _told(self, problem: Exception) -> HeadraceError:
+        """Keep a problem; return it as the line is to take it."""
+        self.problem = said = explained(self.name, problem)
+        if isinstance(said, Terminal) and not isinstance(said, self._final):
+            return Transient(said.message, said.advice)
+        return said
 
     def _ask(self, *, begins: bool) -> Batch | None:
         if begins:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.embedded.process import wait_until
-from headrace.errors import HeadraceError, Transient
+from headrace.errors import HeadraceError, Terminal, Transient, UsageError
 from headrace.line.background import LOOK_AGAIN, Askers, BackgroundJob
 from headrace.line.job import Batch
 from tests.limits import LIMIT_S
@@ -123,3 +123,15 @@ def test_a_few_threads_ask_what_many_want_to_know() -> None:
     askers = Askers("asks a few", 2)
     questions = [askers.submit(lambda: threading.current_thread().ident) for _ in range(20)]
     assert len({one.result(LIMIT_S) for one in questions}) <= 2
+
+
+def test_only_what_is_final_ends_it() -> None:
+    slow = Slow(fails=[UsageError("it cannot be"), Terminal("its table is gone")])
+    slow.answers.set()
+    job = BackgroundJob("slow", slow, Askers("asks", 1), final=(UsageError,))
+    job.begin()
+    with pytest.raises(Transient, match="its table is gone"):
+        answer(job)
+    job.begin()
+    with pytest.raises(UsageError, match="it cannot be"):
+        answer(job)
