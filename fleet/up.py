@@ -77,7 +77,7 @@ def run_fleet(
         settings = _settings(seen, region)
         with session(workspace, "up", settings, lasting=True) as spark:
             fleet = Fleet(workspace, spark, region)
-            fleet.begin(seen)
+            fleet.take(seen)
             say(fleet.as_text())
             fleet.run(follower, drain)
 
@@ -102,41 +102,10 @@ class Fleet:
         self._line = Line("up", [], self._checkpoint, once=False)
         self._said: list[JobProblem] | None = None
 
-    def begin(self, seen: Seen | None) -> None:
-        """Start what was seen first."""
-        if seen is not None:
-            self._take(seen)
-
-    def as_text(self) -> str:
-        """Return what is to run."""
-        kinds = Counter(kind for kind, _ in self._wanted)
-        counts = [counted(many, kind.replace("_", " ")) for kind, many in sorted(kinds.items())]
-        return f"headrace up runs {', '.join(counts) or 'nothing yet'}; Ctrl-C stops all"
-
-    def run(self, follower: Follower, drain: Drain) -> None:
-        """Keep all at work until asked to drain, then let what is at hand be finished."""
-        looked_at_s = time.monotonic()
-        try:
-            with self._line:
-                self._look()
-                while not drain.wait(CHECK_EVERY_S):
-                    if time.monotonic() - looked_at_s >= FILES_EVERY_S:
-                        self.begin(follower.look())
-                        looked_at_s = time.monotonic()
-                    self._look()
-                self._wanted = {}
-                while self._units or self._leaving:
-                    self._look()
-                    time.sleep(CHECK_EVERY_S / 4)
-                self._line.drain()
-        except BaseException:
-            for unit in self._all():
-                if isinstance(unit, ProcessUnit):
-                    unit.kill()
-            raise
-
-    def _take(self, seen: Seen) -> None:
-        """Take over what is to run now, and name what is wrong with files."""
+    def take(self, seen: Seen | None) -> None:
+        """Take over what is to run now, and name what is wrong with files; None: all is as before."""
+        if seen is None:
+            return
         broken = set(seen.problems)
         good = {one.path for one in seen.wanted.values()}
         for problem in sorted(broken - self._named):
@@ -152,6 +121,34 @@ class Fleet:
             )
         self._named, self._needs_restart = broken, seen.needs_restart
         self._wanted = {key: one for key, one in seen.wanted.items() if is_live(one)}
+
+    def as_text(self) -> str:
+        """Return what is to run."""
+        kinds = Counter(kind for kind, _ in self._wanted)
+        counts = [counted(many, kind.replace("_", " ")) for kind, many in sorted(kinds.items())]
+        return f"headrace up runs {', '.join(counts) or 'nothing yet'}; Ctrl-C stops all"
+
+    def run(self, follower: Follower, drain: Drain) -> None:
+        """Keep all at work until asked to drain, then let what is at hand be finished."""
+        looked_at_s = time.monotonic()
+        try:
+            with self._line:
+                self._look()
+                while not drain.wait(CHECK_EVERY_S):
+                    if time.monotonic() - looked_at_s >= FILES_EVERY_S:
+                        self.take(follower.look())
+                        looked_at_s = time.monotonic()
+                    self._look()
+                self._wanted = {}
+                while self._units or self._leaving:
+                    self._look()
+                    time.sleep(CHECK_EVERY_S / 4)
+                self._line.drain()
+        except BaseException:
+            for unit in self._all():
+                if isinstance(unit, ProcessUnit):
+                    unit.kill()
+            raise
 
     def _look(self) -> None:
         """Let units come and go as they are wanted, and move each of them on."""
