@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 CHECK_EVERY_S: Final = 0.2
 FILES_EVERY_S: Final = 1.0
 # Threads that ask for what needs the same clusters: where one is away, they keep nobody else waiting.
-ASKERS_EACH: Final = 4
+ASKERS_EACH: Final = 16
 CLOSERS: Final = 32
 log = structlog.get_logger(__name__)
 
