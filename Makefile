@@ -1,7 +1,7 @@
 # `make` alone explains the targets. Each of them sets up what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
-PRODUCT := headrace router lake_writer backfill stream_app
+PRODUCT := headrace router lake_writer backfill stream_app fleet
 CODE := $(PRODUCT) tests tools benchmarks examples
 
 # Each process has a broker and a Spark session of its own. How many, and who begins:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import psutil
 
 from headrace.errors import Terminal
 from headrace.state_files import make_folder
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import TextIO
+
+CLOCK_SLACK_S: Final = 2.0
 
 
 class AlreadyRunning(Terminal):
@@ -34,7 +38,29 @@ def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
             file.seek(0)
             raise AlreadyRunning(what, file.read() or "it is just starting", advice) from None
         describe(file, f"pid {os.getpid()}")
-        yield file
+        try:
+            yield file
+        finally:
+            # So that whoever asks who holds it need not try to.
+            describe(file, "")
+
+
+def holder(path: Path) -> int | None:
+    """Return the process of this host that holds a lock file, None where nobody does.
+
+    It only reads: asking for the lock would refuse whoever wants it at the same moment.
+    """
+    try:
+        text, taken_at_s = path.read_text(encoding="utf-8"), path.stat().st_mtime
+    except OSError:
+        return None
+    pid = text.removeprefix("pid ").partition(",")[0]
+    try:
+        started_s = psutil.Process(int(pid)).create_time()
+    except (ValueError, psutil.Error):
+        return None
+    # A killed holder's number may be another process's by now.
+    return int(pid) if started_s <= taken_at_s + CLOCK_SLACK_S else None
 
 
 def describe(held: TextIO, text: str) -> None:

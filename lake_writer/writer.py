@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,9 @@ from lake_writer.slices import ASSUMED_BYTES, part_of, sampled_bytes, slices, ta
 from lake_writer.task import LandingWork
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import timedelta
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -69,12 +71,22 @@ class LakeWriter:
 
         What fails for now is tried again from where the table then is, later each time.
         """
-        job, name = self._job, self._job.name
-        job.once, job.cores = once, spark.sparkContext.defaultParallelism
-        state = self._workspace.state_dir / "lake_writer" / name
-        with hold(state / "lock", f"lake writer {name}", "stop that one first"):
-            run_lines([Line(name, [job], state / "checkpoint", once=once)], spark, drain)
+        with self.held(spark.sparkContext.defaultParallelism, once=once) as job:
+            checkpoint = self._state / "checkpoint"
+            run_lines([Line(job.name, [job], checkpoint, once=once)], spark, drain)
         return job.landed
+
+    @contextmanager
+    def held(self, cores: int, *, once: bool) -> Iterator[LandingJob]:
+        """Hold the table against a second writer here; its job is for a line with so many cores."""
+        job = self._job
+        job.once, job.cores = once, cores
+        with hold(self._state / "lock", f"lake writer {job.name}", "stop that one first"):
+            yield job
+
+    @property
+    def _state(self) -> Path:
+        return self._workspace.state_dir / "lake_writer" / self._job.name
 
 
 class LandingJob:
@@ -248,4 +260,10 @@ class LandingJob:
             self.landed.quarantined + quarantined,
             self.landed.dropped + dropped,
         )
-        log.info("batch landed", batch=self.landed.commits, rows=rows, bad=quarantined + dropped)
+        log.info(
+            "batch landed",
+            table=self.name,
+            batch=self.landed.commits,
+            rows=rows,
+            bad=quarantined + dropped,
+        )

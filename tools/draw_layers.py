@@ -29,8 +29,10 @@ def draw(pyproject: str) -> str:
     third = (WIDTH - 4 * PAD) // 3
     left, middle, right = PAD, 2 * PAD + third, 3 * PAD + 2 * third
     top = PAD
+    shapes = _package("fleet", [], PAD, top, WIDTH - 2 * PAD)
+    top += _height([]) + PAD
     # The stages stand side by side; backfill is under stream_app alone.
-    shapes = _package("stream_app", [], right, top, third)
+    shapes += _package("stream_app", [], right, top, third)
     top += _height([]) + PAD
     shapes += _package("router", layers_of(contracts, "router"), left, top, third)
     shapes += _package("lake_writer", [], middle, top, third)

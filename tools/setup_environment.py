@@ -32,7 +32,7 @@ OUR_ADVICE = "\n  → "
 PIP_INSTALL = [PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
 UV_INSTALL = [UV, "pip", "install", "-q", "--compile-bytecode", "--python", PYTHON]
 UV_INSTALL += ["--build-constraints", "requirements/build.txt"]
-PACKAGES = ["headrace", "router", "lake_writer", "backfill", "stream_app"]
+PACKAGES = ["headrace", "router", "lake_writer", "backfill", "stream_app", "fleet"]
 
 STEPS = (
     (

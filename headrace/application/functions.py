@@ -29,7 +29,7 @@ _TYPES: Final[Mapping[object, str]] = {
 }
 
 _OURS: Final = frozenset(
-    {"__main__", "headrace", "router", "lake_writer", "backfill", "stream_app"}
+    {"__main__", "headrace", "router", "lake_writer", "backfill", "stream_app", "fleet"}
 )
 
 

@@ -101,9 +101,19 @@ def load_workspace(directory: Path | None = None) -> Workspace:
     return workspace
 
 
+def known_names(workspace: Workspace) -> KnownNames:
+    """Return what the files of a workspace may name."""
+    return KnownNames(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
+
+
 def load_stream(path: Path, workspace: Workspace) -> LoadedStream:
     """Read a stream; BadConfig has all its problems."""
-    config, checked = _load(path, workspace, "stream", Stream)
+    return stream_of(check_file(path, known_names(workspace), "stream"))
+
+
+def stream_of(checked: CheckedFile) -> LoadedStream:
+    """Return the stream of a file that was checked; BadConfig has all its problems."""
+    config = _sound(checked, Stream)
     written = {
         output.name: schema
         for output in config.outputs
@@ -132,7 +142,12 @@ def file_of(stream: LoadedStream, name: str, workspace: Workspace) -> Path:
 
 def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:
     """Read a lake table; BadConfig has all its problems."""
-    config, checked = _load(path, workspace, "lake_table", LakeTable)
+    return lake_table_of(check_file(path, known_names(workspace), "lake_table"))
+
+
+def lake_table_of(checked: CheckedFile) -> LoadedLakeTable:
+    """Return the lake table of a file that was checked; BadConfig has all its problems."""
+    config = _sound(checked, LakeTable)
     is_file = isinstance(config.source.schema_ref, str)
     return LoadedLakeTable(
         config,
@@ -144,7 +159,8 @@ def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:
 
 def load_app(path: Path, workspace: Workspace) -> LoadedApp:
     """Read an application; BadConfig has all its problems."""
-    config, checked = _load(path, workspace, "app", App)
+    checked = check_file(path, known_names(workspace), "app")
+    config = _sound(checked, App)
     query = config.transform.sql
     if config.transform.sql_file is not None:
         path_of_query = checked.file.at("transform", "sql_file").find_file()
@@ -152,9 +168,7 @@ def load_app(path: Path, workspace: Workspace) -> LoadedApp:
     return LoadedApp(config, checked.schemas, query, checked.document.path)
 
 
-def _load(path: Path, workspace: Workspace, kind: str, model: type[M]) -> tuple[M, CheckedFile]:
-    known = KnownNames(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
-    checked = check_file(path, known, kind)
+def _sound(checked: CheckedFile, model: type[M]) -> M:
     if not isinstance(checked.config, model):
         raise BadConfig(in_order(checked.document.problems))
-    return checked.config, checked
+    return checked.config

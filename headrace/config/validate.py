@@ -16,7 +16,7 @@ from headrace.config.workspace.workspace import FILE_NAME
 from headrace.problems import Problem, absolute, in_order, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.config.yaml.document import Document
 
@@ -54,13 +54,24 @@ class ValidationReport:
 
 def check_workspace(root: Path) -> ValidationReport:
     """Check headrace.yaml and every file under it that has a kind."""
+    report, _ = checked_workspace(root)
+    return report
+
+
+def checked_workspace(
+    root: Path, check: Callable[[Path, KnownNames], CheckedFile] = check_file
+) -> tuple[ValidationReport, list[CheckedFile]]:
+    """Check the same; return the files, too, each with the problems that it has.
+
+    Whoever knows a file from before may say how one is checked.
+    """
     report = ValidationReport()
     known = _check_root(root, report)
-    files = [check_file(path, known) for path in kind_files(root)]
+    files = [check(path, known) for path in kind_files(root)]
     check_landed(files)
     for checked in files:
         report.add(checked, root)
-    return _sorted(report)
+    return _sorted(report), files
 
 
 def check_files(paths: Sequence[Path], root: Path | None) -> ValidationReport:
@@ -97,12 +108,17 @@ def _sorted(report: ValidationReport) -> ValidationReport:
 
 def kind_files(root: Path) -> Iterator[Path]:
     """Give the YAML files under a folder that say `kind:`, in order of their paths."""
+    return (path for path in yaml_files(root) if _has_kind(path))
+
+
+def yaml_files(root: Path) -> Iterator[Path]:
+    """Give the YAML files under a folder, in order of their paths."""
     for folder, folders, files in os.walk(root):
         here = Path(folder)
         folders[:] = sorted(name for name in folders if _is_ours(here / name))
         for name in sorted(files):
             path = here / name
-            if path.suffix in {".yaml", ".yml"} and not name.startswith(".") and _has_kind(path):
+            if path.suffix in {".yaml", ".yml"} and not name.startswith("."):
                 yield path
 
 

@@ -68,6 +68,11 @@ def ensure_all(jars: Sequence[Jar]) -> tuple[Path, ...]:
     return tuple(folder / jar.file_name for jar in jars)
 
 
+def missing(jar_set: JarSet) -> list[Jar]:
+    """Return the jars of a set that are not in the cache, or are damaged there."""
+    return _missing(locked(jar_set), cache_dir())
+
+
 def _missing(jars: Sequence[Jar], folder: Path) -> list[Jar]:
     return [jar for jar in jars if sha256(folder / jar.file_name) != jar.sha256]
 

@@ -14,13 +14,14 @@ from headrace.kafka.refusal import refusal
 from headrace.kafka.settings import quiet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from confluent_kafka import KafkaError
 
     from headrace.config.workspace.workspace import Cluster
 
 TRY_EVERY_S: Final = 0.5
+ANSWER_LIMIT_S: Final = 10.0
 
 
 class GroupOffsets:
@@ -66,6 +67,19 @@ class GroupOffsets:
             failed = problem.args[0]
         if failed is not None:
             raise self._failure(failed)
+
+    def committed(self, topic: str, numbers: Iterable[int]) -> dict[int, int]:
+        """Return the next offset of each of these partitions that has one."""
+        asked = [TopicPartition(topic, number) for number in numbers]
+        try:
+            found = self._consumer.committed(asked, ANSWER_LIMIT_S)
+        except KafkaException as problem:
+            settings = self._cluster.client_properties()
+            if (refused := refusal(problem.args[0], settings, self._cluster.name)) is not None:
+                raise refused from None
+            reason = problem.args[0].str()
+            raise Transient(f"group {self.group} could not be read: {reason}") from None
+        return {one.partition: one.offset for one in found if one.offset >= 0}
 
     def close(self) -> None:
         """Let go of the connection, when all is committed."""

@@ -50,6 +50,11 @@ class Identity:
         started = datetime.now(tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return cls(writer, topic, socket.gethostname(), os.getpid(), started)
 
+    @property
+    def is_of_this_host(self) -> bool:
+        """Whether it ran on the machine that asks."""
+        return self.host == socket.gethostname()
+
     def __str__(self) -> str:
         return f"{self.writer} on {self.host} (pid {self.pid}, started {self.started})"
 

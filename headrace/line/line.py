@@ -73,6 +73,7 @@ class Line:
     ) -> None:
         self.name = name
         self._checkpoint = checkpoint
+        self._once = once
         self.turns = [Turns(job, once) for job in jobs]
         self._run = run
         self._folder = private_folder()
@@ -112,6 +113,23 @@ class Line:
     def ended(self) -> bool:
         """Whether none of its jobs has anything left to do."""
         return not self._batch and all(one.ended for one in self.turns)
+
+    def add(self, job: Job) -> Turns:
+        """Take in one more job; its turn comes at once."""
+        turns = Turns(job, self._once)
+        with self._lock:
+            self.turns = [*self.turns, turns]
+        return turns
+
+    def remove(self, name: str) -> bool:
+        """Give a job no further turn; return whether it has left, which it does after its batch."""
+        with self._lock:
+            for one in self.turns:
+                one.ended = one.ended or one.job.name == name
+            if name in self._batch:
+                return False
+            self.turns = [one for one in self.turns if one.job.name != name]
+            return True
 
     def look(self, spark: SparkSession) -> None:
         """Start its query, or see that it still runs; one that has ended is started again."""

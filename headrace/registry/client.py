@@ -59,6 +59,11 @@ class Registry:
         # The registry looks an id up in the default context unless another is named.
         self._in = f"?subject={quote(address.context, safe='')}" if address.context else ""
 
+    def require_answer(self) -> None:
+        """Raise why the registry does not answer, or does not let us in; any answer will do."""
+        with contextlib.suppress(UnknownSchema):
+            self._ask(_ANY_ID, "any schema")
+
     def schema_by_id(self, schema_id: int) -> str:
         """Return the Avro text of that id, with what it refers to."""
         what = f"schema id {schema_id}"

@@ -45,10 +45,16 @@ if TYPE_CHECKING:
 class Planner:
     """Plans one stream as one deployment runs it."""
 
-    def __init__(self, workspace: Workspace, stream: Effective) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        stream: Effective,
+        clusters: dict[str, KafkaCluster] | None = None,
+    ) -> None:
         self._workspace = workspace
         self._stream = stream
-        self._clusters: dict[str, KafkaCluster] = {}
+        # Whoever plans several streams may share connections among them.
+        self._clusters: dict[str, KafkaCluster] = {} if clusters is None else clusters
 
     def plan(self) -> RoutePlan:
         """Return the plan as far as the files say it; only a registry may be asked, for the schema."""

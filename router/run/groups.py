@@ -14,6 +14,14 @@ CLOSE: Final = 1_000_000
 ALL: Final = "all"
 
 
+def are_apart(
+    direct: Sequence[str], alone: Sequence[str], isolation: Literal["output", "stream"]
+) -> bool:
+    """Whether each member has a query of its own, wherever the members are."""
+    outputs = [name for name in direct if name != QUARANTINE]
+    return not outputs or (isolation == "output" and len(outputs) + len(alone) > 1)
+
+
 def grouped(
     direct: Sequence[str],
     alone: Sequence[str],
@@ -26,9 +34,9 @@ def grouped(
     `alone` are outputs that cannot. `positions` are the members' next offsets: who is far behind
     the others catches up in a query of its own, and joins them at a later start.
     """
-    outputs = [name for name in direct if name != QUARANTINE]
-    if not outputs or (isolation == "output" and len(outputs) + len(alone) > 1):
+    if are_apart(direct, alone, isolation):
         return {name: [name] for name in (*direct, *alone)}
+    outputs = [name for name in direct if name != QUARANTINE]
     lead = _lead(positions, direct)
     near = [name for name in direct if _behind(positions.get(name, {}), lead) <= CLOSE]
     apart = [*(name for name in direct if name not in near), *alone]

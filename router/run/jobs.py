@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -20,7 +21,7 @@ from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.places import ReadTopic
 from router.plan.model import ToTable
 from router.plan.planner import Planner
-from router.run.groups import grouped
+from router.run.groups import are_apart, grouped
 from router.run.job import RouterJob
 from router.run.ledgers import Ledgers
 from router.run.member import Member
@@ -28,7 +29,8 @@ from router.state import stream_state
 from router.tasks.compile import compile_outlet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -42,6 +44,20 @@ if TYPE_CHECKING:
 # Tasks at a time: one output's, waiting for its cluster, shall not keep the others' from running.
 MOST_TASKS: Final = 32
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamQuery:
+    """Members of a stream that share a job; with `run`, Spark evaluates them in a query of its own.
+
+    `clusters` are those that it needs.
+    """
+
+    name: str
+    job: RouterJob
+    checkpoint: Path
+    run: RunWorks | None
+    clusters: frozenset[str]
 
 
 class StreamRouter:
@@ -70,6 +86,11 @@ class StreamRouter:
         source = self._plan.source
         self._planner.kafka(source.cluster).require_topic(source.topic)
 
+    @property
+    def is_by_spark(self) -> bool:
+        """Whether Spark has to evaluate any of its outputs."""
+        return bool(self._alone)
+
     def settings(self) -> dict[str, str]:
         """Return the Spark settings that the stream's queries want on top of the workspace's."""
         # What Spark evaluates uses Spark's side of Arrow and pandas, too.
@@ -82,26 +103,41 @@ class StreamRouter:
 
     def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Mapping[str, Counts]:
         """Run until everything there is now is routed, or until asked to drain."""
+        self.check_session(spark)
+        with self.queries(once=once) as queries:
+            lines = [
+                Line(one.name, [one.job], one.checkpoint, one.run, once=once) for one in queries
+            ]
+            run_lines(lines, spark, drain)
+        return {name: member.counts for one in queries for name, member in one.job.members.items()}
+
+    def check_session(self, spark: SparkSession) -> None:
+        """Refuse a session in which compiled expressions would not mean what they mean here."""
         if len(self._alone) < len(self._plan.outlets):
             require_same_meaning(spark, self._stream.spark_conf)
+
+    @contextmanager
+    def queries(self, *, once: bool, at_once: bool = False) -> Iterator[Sequence[StreamQuery]]:
+        """Hold the members, and share them out to queries by where they are.
+
+        With `at_once`, members that are apart in any case are not asked where they are: each finds
+        that out when it begins, and one whose cluster is away keeps no other from beginning.
+        """
         with ExitStack() as locks:
             members = {name: self._member(name) for name in self._held(locks)}
             for member in members.values():
                 locks.callback(member.group.close)
             source = self._source_topic()
             locks.callback(self._ledgers.close)
-            groups = grouped(
-                [name for name in members if name not in self._alone],
-                [name for name in members if name in self._alone],
-                self._stream.config.isolation,
-                self._positions(members, source),
-            )
-            lines = [
-                self._line(name, {one: members[one] for one in group}, source, once=once)
-                for name, group in groups.items()
+            direct = [name for name in members if name not in self._alone]
+            alone = [name for name in members if name in self._alone]
+            isolation = self._stream.config.isolation
+            is_known = at_once and are_apart(direct, alone, isolation)
+            positions = {} if is_known else self._positions(members, source)
+            yield [
+                self._query(name, {one: members[one] for one in group}, source, once=once)
+                for name, group in grouped(direct, alone, isolation, positions).items()
             ]
-            run_lines(lines, spark, drain)
-        return {name: member.counts for name, member in members.items()}
 
     def _positions(
         self, members: Mapping[str, Member], source: SourceTopic
@@ -134,9 +170,9 @@ class StreamRouter:
                 return [*self._only, QUARANTINE]
         return self._only
 
-    def _line(
+    def _query(
         self, name: str, members: Mapping[str, Member], source: SourceTopic, *, once: bool
-    ) -> Line:
+    ) -> StreamQuery:
         trigger = self._stream.config.trigger
         job = RouterJob(
             name,
@@ -152,7 +188,10 @@ class StreamRouter:
         )
         alone = [outlet for one, outlet in self._alone.items() if one in members]
         run = self._run_by_spark(alone[0]) if alone else None
-        return Line(name, [job], self._state.checkpoint(name), run, once=once)
+        clusters = {self._plan.source.cluster, *self._ledgers.by_cluster(members)}
+        if self._plan.quarantine is not None:
+            clusters.add(self._plan.quarantine.cluster)
+        return StreamQuery(name, job, self._state.checkpoint(name), run, frozenset(clusters))
 
     def _run_by_spark(self, outlet: Outlet) -> RunWorks:
         if isinstance(outlet.target, ToTable):

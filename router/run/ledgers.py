@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Ledgers:
-    """Finds, claims and writes them."""
+    """Finds, claims and writes them; jobs of several threads may share it."""
 
     def __init__(
         self, planner: Planner, plan: RoutePlan, on_conflict: OnConflict = "take_over"
@@ -30,18 +31,21 @@ class Ledgers:
         self._plan = plan
         self._on_conflict = on_conflict
         self._topics: dict[str, LedgerTopic] = {}
+        self._lock = threading.Lock()
 
     def on(self, cluster: str) -> LedgerTopic:
         """Return the ledger on a cluster."""
-        if cluster not in self._topics:
-            kafka = self._planner.kafka(cluster)
-            self._topics[cluster] = LedgerTopic(kafka, self._plan.stream)
-        return self._topics[cluster]
+        # Two of them would be two sessions, and one of these would never end.
+        with self._lock:
+            if cluster not in self._topics:
+                kafka = self._planner.kafka(cluster)
+                self._topics[cluster] = LedgerTopic(kafka, self._plan.stream)
+            return self._topics[cluster]
 
     def read(self, names: Iterable[str]) -> dict[str, Mapping[str, MemberPlaces]]:
         """Return what ledgers say of members, by the topic's id; nobody is held up."""
         found: dict[str, Mapping[str, MemberPlaces]] = {}
-        for cluster, own in self._by_cluster(names).items():
+        for cluster, own in self.by_cluster(names).items():
             known = members_in(self.on(cluster).read())
             found |= {name: known.get(self._plan.held_as(name), {}) for name in own}
         return found
@@ -56,7 +60,7 @@ class Ledgers:
         found: dict[str, dict[str, MemberPlaces]] = {}
         unread: dict[str, LedgerDamaged] = {}
         now: dict[str, str] = {}
-        for cluster, own in self._by_cluster(names).items():
+        for cluster, own in self.by_cluster(names).items():
             found |= members_in(self.on(cluster).read(), unread)
             now |= {self._plan.held_as(name): name for name in own}
         damaged |= {now.get(name, name): one for name, one in unread.items()}
@@ -70,7 +74,7 @@ class Ledgers:
         Returns the claims by cluster; `before` is what it returned the last time.
         """
         claims: dict[str, Claim] = {}
-        for cluster, own in self._by_cluster(members).items():
+        for cluster, own in self.by_cluster(members).items():
             held_as = {name: self._plan.held_as(name) for name in own}
             claims[cluster], records = self.on(cluster).claim(
                 held_as.values(), topic.topic_id, self._on_conflict, before.get(cluster)
@@ -87,7 +91,7 @@ class Ledgers:
 
     def write(self, topic: ReadTopic, places: Mapping[str, Mapping[int, Place]]) -> None:
         """Write places that no transaction has written."""
-        for cluster, names in self._by_cluster(name for name, own in places.items() if own).items():
+        for cluster, names in self.by_cluster(name for name, own in places.items() if own).items():
             own = {self._plan.held_as(name): places[name] for name in names}
             self.on(cluster).write(topic, own)
 
@@ -112,7 +116,8 @@ class Ledgers:
         for topic in self._topics.values():
             topic.close()
 
-    def _by_cluster(self, names: Iterable[str]) -> dict[str, list[str]]:
+    def by_cluster(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Return members by the cluster that has their ledger."""
         found: dict[str, list[str]] = {}
         for name in names:
             found.setdefault(self._cluster(name), []).append(name)

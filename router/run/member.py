@@ -110,7 +110,9 @@ class Member:
         """Begin there."""
         if places:
             self.places = dict(places)
-            log.info("an output begins", output=self.name, at=self.starting_offsets)
+            log.info(
+                "an output begins", stream=self.stream, output=self.name, at=self.starting_offsets
+            )
 
     def following(self, stretches: Mapping[int, LedgerStretch]) -> dict[int, Place]:
         """Return the places behind a batch, with nothing counted yet."""
@@ -128,7 +130,7 @@ class Member:
         counts = total(place.stretch.counts for place in places.values())
         batch = max(place.batch for place in places.values())
         self.places |= places
-        log.info("batch routed", output=self.name, batch=batch, **counts.shown)
+        log.info("batch routed", stream=self.stream, output=self.name, batch=batch, **counts.shown)
         try:
             self.group.commit_soon(self.source.topic, self.positions)
         except Transient as problem:

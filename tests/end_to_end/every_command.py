@@ -128,7 +128,7 @@ class Command:
     @property
     def lasts(self) -> bool:
         """Whether it runs until it is asked to end."""
-        return self.name == "headrace dev"
+        return self.name in {"headrace dev", "headrace up"}
 
     def line(self, form: str) -> list[str]:
         """Return the command line that makes it work in the workspace of this test."""

@@ -221,3 +221,32 @@ def test_spark_starts_no_process_to_look_for_sources_of_packages(spark: SparkSes
     manager = jvm.java.lang.Class.forName(MANAGER).getField("MODULE$").get(None)  # type: ignore[union-attr]  # a session has one
     assert manager.dataSourceBuilders().isDefined()
     assert manager.dataSourceBuilders().get().isEmpty()
+
+
+class Adding(Counting):
+    """A job that finds a new one in its line after its first batch, and then is taken out of it."""
+
+    line: Line | None = None
+    left: bool | None = None
+    new: Counting | None = None
+
+    def finish(self, answers: Sequence[Counted]) -> None:
+        super().finish(answers)
+        if self.line is not None and self.new is None:
+            self.new = Counting("new", 20)
+            self.line.add(self.new)
+            # Its batch is not through yet.
+            self.left = self.line.remove(self.name)
+
+
+def test_jobs_come_and_go_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:
+    old, other = Adding("old", 10**9), Counting("other", 50)
+    line = Line("line", [old, other], tmp_path / "checkpoint", once=True)
+    old.line = line
+    run_lines([line], spark, Drain())
+    assert old.counted == 10
+    assert old.left is False
+    assert line.remove("old")
+    assert [one.job for one in line.turns] == [other, old.new]
+    assert old.new is not None
+    assert (old.new.counted, other.counted) == (20, 50)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.draw_layers import PICTURE, draw
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("headrace", "router", "lake_writer", "backfill", "stream_app")
+PRODUCT = ("headrace", "router", "lake_writer", "backfill", "stream_app", "fleet")
 
 
 def folders() -> set[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.locks import AlreadyRunning, describe, hold
+from headrace.locks import AlreadyRunning, describe, hold, holder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,3 +55,16 @@ def test_a_holder_that_was_killed_holds_nothing(tmp_path: Path) -> None:
         other.wait(30)
     with hold(lock, "it", ""):
         pass
+
+
+def test_who_holds_a_lock_is_known_without_asking_for_it(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    assert holder(lock) is None
+    with hold(lock, "it", ""):
+        assert holder(lock) == os.getpid()
+    assert holder(lock) is None
+    # Killed, it could not take its name out of the file.
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait(30)
+    lock.write_text(f"pid {gone.pid}")
+    assert holder(lock) is None

@@ -96,6 +96,7 @@ def _file_of(named: Section, module: str) -> Path | None:
             continue
         whole = folder.joinpath(*parts)
         for path in (whole.with_suffix(".py"), whole / "__init__.py"):
+            named.document.named.add(path)
             if path.is_file():
                 return path
     return None

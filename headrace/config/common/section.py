@@ -131,6 +131,7 @@ class Section:
             return None
         here = self.document.path.parent
         folders = list(dict.fromkeys([here, self.known.root or here]))
+        self.document.named.update(folder / name for folder in folders)
         for folder in folders:
             try:
                 if (folder / name).is_file():

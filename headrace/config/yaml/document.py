@@ -27,7 +27,10 @@ class Position:
 
 @dataclass(slots=True)
 class Document:
-    """One file. `data` is None where it could not be read; `problems` says why."""
+    """One file. `data` is None where it could not be read; `problems` says why.
+
+    `named` are the files that it names, whether they are there or not.
+    """
 
     path: Path
     source: str = ""
@@ -36,6 +39,7 @@ class Document:
     keys: dict[KeyPath, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unusable: set[KeyPath] = field(default_factory=set)
+    named: set[Path] = field(default_factory=set)
     _lines: Lines | None = None
 
     def at(self, index: int) -> tuple[int, int]:
