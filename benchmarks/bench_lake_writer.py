@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.arena import PARTITIONS, RAW_TOPIC, console_script
 from benchmarks.checks import landed
-from benchmarks.iceberg_connect import iceberg_connect
+from benchmarks.iceberg_connect import iceberg_connect, warm_iceberg_connect
 from benchmarks.lake import PROPERTIES
 from benchmarks.measure import Command
 from benchmarks.model import Benchmark, Competitor, Run
@@ -155,12 +155,20 @@ LAKE_WRITER = Benchmark(
         ),
         Competitor(
             "Kafka Connect",
-            "Iceberg's sink connector in a worker that runs already",
-            "warm",
+            "Iceberg's sink connector, from the start of its worker",
+            "cold",
             iceberg_connect,
+            LEAST_WARM_ROWS,
+        ),
+        Competitor(
+            "Kafka Connect warm",
+            "the same in a worker that has landed a million events in another table before",
+            "warm",
+            lambda arena, folder: warm_iceberg_connect(arena, folder, ROWS_PER_BATCH),
             LEAST_WARM_ROWS,
         ),
         Competitor("librdkafka and Arrow", "JSON to Parquet, a process a core", "cold", arrow_lake),
     ),
     load=lambda arena: arena.loaded.rows,
+    pairs=(("headrace", "Kafka Connect"), ("headrace warm", "Kafka Connect warm")),
 )

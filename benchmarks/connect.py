@@ -77,8 +77,8 @@ def connect_command(
 ) -> Command:
     """Return the command that runs a connector until all rows are where they shall be.
 
-    It is warm when the worker answers: the connector is made inside the measured time. `watched`
-    says where the script finds how far it is.
+    It is warm when the worker answers, and has done what `watched` wants it to do `before`: the
+    connector is made inside the measured time. `watched` says where the script finds how far it is.
     """
     port = free_port()
     properties = folder / "worker.properties"
@@ -91,12 +91,18 @@ def connect_command(
         "address": f"http://{HOST}:{port}",
         "log": str(folder / "worker.log"),
         "ready": str(ready),
-        "connector": {"name": connector.name, "config": connector.settings},
+        "connector": asked(connector),
         "rows": arena.loaded.rows,
+        "before": None,
         **watched,
     }
     command = peer_command(module, settings, folder)
     return replace(command, warm=(ready, 1))
+
+
+def asked(connector: Connector) -> dict[str, object]:
+    """Return what a worker is sent to make a connector."""
+    return {"name": connector.name, "config": connector.settings}
 
 
 def java_command(folder: Path, properties: Path) -> list[str]:

@@ -61,6 +61,10 @@ class Worker:
         except urllib.error.HTTPError as refusal:
             sys.exit(f"the connector was refused: {refusal.read().decode(errors='replace')}")
 
+    def delete(self, name: str) -> None:
+        """Have it run a connector no more."""
+        self._ask(f"/connectors/{name}", method="DELETE")
+
     def require_alive(self) -> None:
         """End with the worker's last words, if it has ended."""
         if self._process.poll() is not None:
@@ -85,14 +89,16 @@ class Worker:
             return False
         return True
 
-    def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
+    def _ask(self, path: str, body: dict[str, Any] | None = None, method: str | None = None) -> Any:  # noqa: ANN401 - JSON
         request = urllib.request.Request(  # noqa: S310 - the loopback's own address
             self._address + path,
             None if body is None else json.dumps(body).encode(),
             {"Content-Type": "application/json"},
+            method=method,
         )
         with urllib.request.urlopen(request, timeout=ANSWER_LIMIT_S) as answer:  # noqa: S310 - as above
-            return json.load(answer)
+            text = answer.read()
+        return json.loads(text) if text else None
 
 
 def run(watch: Callable[[dict[str, Any]], Callable[[], int]]) -> None:
@@ -102,17 +108,27 @@ def run(watch: Callable[[dict[str, Any]], Callable[[], int]]) -> None:
     """
     settings = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     with Worker(settings) as worker:
-        done = watch(settings)
-        done()
+        watch(settings)()
         worker.wait_until_ready()
+        before = settings["before"]
+        if before is not None:
+            _done(worker, before, watch(before))
+            worker.delete(before["connector"]["name"])
         Path(settings["ready"]).write_text("ready\n", encoding="utf-8")
-        begun = asked = time.monotonic()
-        worker.create(settings["connector"])
-        while (rows := done()) < settings["rows"]:
-            worker.require_alive()
-            if time.monotonic() - asked > ASK_EVERY_S:
-                asked = time.monotonic()
-                worker.require_running(settings["connector"]["name"])
-            time.sleep(LOOK_EVERY_S)
+        begun = time.monotonic()
+        rows = _done(worker, settings, watch(settings))
         work_s = time.monotonic() - begun
     print(json.dumps({"rows": rows, "work_s": work_s}))
+
+
+def _done(worker: Worker, task: dict[str, Any], done: Callable[[], int]) -> int:
+    """Run a connector until so many rows are done as were asked for; return how many are."""
+    asked = time.monotonic()
+    worker.create(task["connector"])
+    while (rows := done()) < task["rows"]:
+        worker.require_alive()
+        if time.monotonic() - asked > ASK_EVERY_S:
+            asked = time.monotonic()
+            worker.require_running(task["connector"]["name"])
+        time.sleep(LOOK_EVERY_S)
+    return rows

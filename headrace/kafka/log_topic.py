@@ -121,9 +121,17 @@ class LogTopic:
 
     def _writer(self) -> Producer:
         if self._producer is None:
-            settings = {**quiet(self._properties), "acks": "all", "enable.idempotence": True}
+            settings = {
+                **quiet(self._properties),
+                "acks": "all",
+                "linger.ms": 0,
+                # In order; twice the same record is one in a log of keys. An idempotent producer
+                # waits half a second for its id before its first record.
+                "enable.idempotence": False,
+                "max.in.flight.requests.per.connection": 1,
+            }
             try:
-                self._producer = Producer({**settings, "linger.ms": 0})
+                self._producer = Producer(settings)
             except KafkaException as problem:
                 raise settings_refused(problem) from None
         return self._producer

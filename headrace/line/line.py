@@ -80,6 +80,8 @@ class Line:
         self._listener = Listener(str(self._folder / "line"), family="AF_UNIX")
         self._query: StreamingQuery | None = None
         self._number = 0
+        # The batch that Spark was told of last: it may still be without the one that is there.
+        self._told = 0
         self._batch: dict[str, Batch] = {}
         self._positions: dict[str, dict[int, int]] = {}
         self._draining = threading.Event()
@@ -88,6 +90,8 @@ class Line:
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._listen, name=self.name, daemon=True).start()
+        # Jobs find out where they are while Spark gets their query ready.
+        threading.Thread(target=self._take, name=f"{self.name} begins", daemon=True).start()
         return self
 
     def __exit__(
@@ -141,6 +145,7 @@ class Line:
                 return
             self._query = None
             self._failed(query.exception() or Terminal(f"{self.name}: its query was stopped"))
+            self._number, self._told, self._positions = 0, 0, {}
         if min((one.due_in_s for one in self.turns if not one.ended), default=1.0) <= 0:
             self._query = self._start(spark)
 
@@ -166,7 +171,6 @@ class Line:
 
         # Jobs know where they are: what Spark has kept of an earlier query is of no use.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
-        self._number, self._batch, self._positions = 0, {}, {}
         without_lookup(spark)
         spark.dataSource.register(LineSource)
         answers = spark.readStream.format(NAME).option("socket", str(self._listener.address)).load()
@@ -227,6 +231,7 @@ class Line:
                 self._positions = {
                     name: dict(sorted(one.ends.items())) for name, one in self._batch.items()
                 }
+            self._told = self._number
             return {"batch": self._number, "positions": self._positions}
 
     def _take(self) -> bool:
@@ -251,7 +256,7 @@ class Line:
 
     def _on_batch(self, frame: DataFrame) -> None:
         # A query without a checkpoint begins with a batch of nothing.
-        if not self._batch:
+        if not self._batch or self._told != self._number:
             return
         try:
             answers = self._answers(frame)
@@ -295,6 +300,8 @@ def line_settings(*modules: str) -> dict[str, str]:
 
 def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
     """Run lines until all their jobs have ended, or until asked to drain; raise why jobs failed."""
+    if drain.wait(0):
+        return
     with contextlib.ExitStack() as held:
         for line in lines:
             held.enter_context(line)

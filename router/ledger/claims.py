@@ -94,7 +94,7 @@ class TakenOver(Terminal):
 
     def __init__(self, stream: str, members: Sequence[str], owner: Owner) -> None:
         super().__init__(
-            f"stream {stream}: another router has taken over {', '.join(members)} ({owner})",
+            f"stream {stream}: another router has taken over {_outputs(members)} ({owner})",
             "this one has stopped: nothing of what it had not committed is read; run a stream on "
             "one host only, or set on_conflict: refuse",
         )
@@ -105,11 +105,16 @@ class HeldElsewhere(Terminal):
 
     def __init__(self, stream: str, members: Sequence[str], owner: Owner, silent_s: float) -> None:
         super().__init__(
-            f"stream {stream}: another router runs {', '.join(members)} ({owner}), and was heard of "
+            f"stream {stream}: another router runs {_outputs(members)} ({owner}), and was heard of "
             f"{silent_s:.0f} s ago",
             f"stop that one first; if it was killed, try again {DEAD_AFTER_S:.0f} s after its end; "
             "or set on_conflict: take_over",
         )
+
+
+def _outputs(members: Sequence[str]) -> str:
+    """Return the names of members as their file has them: without their targets."""
+    return ", ".join(member.partition(" > ")[0] for member in members)
 
 
 def records_in(messages: Iterable[Message]) -> list[LedgerRecord]:
