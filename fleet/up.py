@@ -21,7 +21,8 @@ from headrace.config.load import LoadedLakeTable, LoadedStream
 from headrace.config.stream.effective import effective
 from headrace.errors import HeadraceError
 from headrace.line.background import Askers
-from headrace.line.line import PROGRESS_KEPT, Line, line_settings
+from headrace.line.line import Line
+from headrace.line.settings import PROGRESS_KEPT, line_settings
 from headrace.locks import hold
 from headrace.problems import counted, shown_path
 from headrace.spark import SCHEDULER_JVM, session

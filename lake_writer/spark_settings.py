@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.line.line import line_settings
+from headrace.line.settings import line_settings
 from headrace.spark import SCHEDULER_JVM
 
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import shutil
-import tempfile
 import threading
 import time
 import weakref
 from multiprocessing.connection import Client, Listener
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-import psutil
 import structlog
 
 from headrace.errors import Terminal
 from headrace.jvm import failures
-from headrace.jvm.python_workers import IMPORTS
-from headrace.line.questions import SOURCE_MODULE, WORKS
+from headrace.line.questions import WORKS
+from headrace.line.socket_folder import private_folder
 from headrace.line.turns import Turns
 from headrace.queries.streaming import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
+    from pathlib import Path
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
@@ -41,21 +38,7 @@ if TYPE_CHECKING:
 CHECK_EVERY_S: Final = 0.2
 # How long Spark is kept waiting for a batch before it asks again.
 PATIENCE_S: Final = 1.0
-# Spark keeps this many reports of progress of a query; a line goes on for months.
-PROGRESS_KEPT: Final = {"spark.sql.streaming.numRecentProgressUpdates": "100"}
-# What its workers import before they are forked: with a list of its own, nothing that reads tables.
-IMPORTS_KEY: Final = f"spark.executorEnv.{IMPORTS}"
-# A batch is a few rows: compiling code for them takes longer than doing without it.
-NO_CODE: Final = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-# Its checkpoint is scratch: files beside files with checksums, and a process for each, are too much.
-NO_CHECKSUMS: Final = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 METRICS: Final = "line"
-# The system takes some hundred bytes for the path of a socket, whatever TMPDIR is.
-LONGEST_PARENT_BYTES: Final = 60
-SHORT_PARENT: Final = "/tmp"  # noqa: S108 - mkdtemp makes the folder, with a name of its own
 log = structlog.get_logger(__name__)
 
 
@@ -288,16 +271,6 @@ class Line:
         self._batch = {}
 
 
-def line_settings(*modules: str) -> dict[str, str]:
-    """Return Spark's settings for lines of which Spark evaluates nothing; tasks use these modules."""
-    return {
-        **PROGRESS_KEPT,
-        **NO_CODE,
-        **NO_CHECKSUMS,
-        IMPORTS_KEY: ",".join((SOURCE_MODULE, "pyarrow", *modules)),
-    }
-
-
 def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
     """Run lines until all their jobs have ended, or until asked to drain; raise why jobs failed."""
     if drain.wait(0):
@@ -319,21 +292,6 @@ def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
         raise reasons[0]
     if reasons:
         raise Terminal("\n".join(str(reason) for reason in reasons))
-
-
-def private_folder() -> Path:
-    """Make a folder that only this user can enter; remove those that crashes have left.
-
-    A socket's path has to be short, so it is not in the workspace.
-    """
-    prefix = "headrace-line-"
-    asked = tempfile.gettempdir()
-    parent = Path(asked if len(os.fsencode(asked)) <= LONGEST_PARENT_BYTES else SHORT_PARENT)
-    for left in parent.glob(f"{prefix}*"):
-        pid = left.name.removeprefix(prefix).partition("-")[0]
-        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=parent))
 
 
 def _is_active(name: str, query: StreamingQuery) -> bool:

@@ -14,8 +14,9 @@ from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.source_topic import SourceTopic
-from headrace.line.line import PROGRESS_KEPT, Line, line_settings, run_lines
+from headrace.line.line import Line, run_lines
 from headrace.line.pace import Pace
+from headrace.line.settings import PROGRESS_KEPT, line_settings
 from headrace.locks import AlreadyRunning, hold
 from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
 from router.ledger.places import ReadTopic

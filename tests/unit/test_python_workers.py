@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from headrace.jvm.python_workers import IMPORTS, forget_archives, settle
-from headrace.line.line import IMPORTS_KEY, line_settings
+from headrace.line.settings import IMPORTS_KEY, line_settings
 
 HOME = Path(pyspark.__file__).parent
 

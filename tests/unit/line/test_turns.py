@@ -16,7 +16,7 @@ import pytest
 
 from headrace.errors import Terminal, Transient
 from headrace.line.job import Batch
-from headrace.line.line import private_folder
+from headrace.line.socket_folder import private_folder
 from headrace.line.turns import MOST_TRIES_ONCE, Turns
 
 if TYPE_CHECKING:
