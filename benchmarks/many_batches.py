@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -79,8 +80,10 @@ def measure(root: Path, broker: Broker, batches: int, outputs: int) -> dict[str,
                 if "batch routed" not in line:
                     continue
                 done_s.append(time.monotonic())
-                if len(done_s) == tenth:
-                    early = _memory_mib(router.pid)
+                if len(done_s) % tenth == 0:
+                    memory = _memory_mib(router.pid)
+                    early = early or memory
+                    print(f"{len(done_s)} batches: {json.dumps(memory)}", file=sys.stderr)
                 if len(done_s) == batches:
                     break
             late = _memory_mib(router.pid)

@@ -16,13 +16,16 @@ from headrace.cli.command import (
     with_workspace,
     workspace_option,
 )
+from headrace.cli.http_option import http_option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.address import Address
 
 WATCH_EVERY_S = 2.0
+DEFAULT_HTTP = "127.0.0.1:8484"
 
 
 @click.command()
@@ -33,7 +36,8 @@ def ls(workspace_dir: Path | None, *, as_json: bool) -> None:
 
     Each has a line: its kind, its name, its file, what it reads, and where its records go. A file
     with a mistake is listed as broken, with its first mistake; `headrace validate` names them all.
-    The command reads files only: it connects to nothing and starts no JVM.
+    If a file is for many topics (`for_each`), each topic has a line; their cluster is asked which
+    topics there are. Otherwise the command connects to nothing. It starts no JVM.
 
     For example: `headrace ls -o json`
     """
@@ -107,9 +111,10 @@ def status(workspace: Workspace, *, region: str | None, watch: bool, as_json: bo
 
 @click.command()
 @click.option("--region", help="Run this deployment of the streams (overrides in their files).")
+@http_option(DEFAULT_HTTP)
 @with_workspace
 @log_option
-def up(workspace: Workspace, region: str | None) -> None:
+def up(workspace: Workspace, region: str | None, http: Address | None) -> None:
     """Run everything that the workspace declares, until Ctrl-C, and follow its files.
 
     All streams and lake tables share one process and one Spark query. An application has a process
@@ -121,8 +126,13 @@ def up(workspace: Workspace, region: str | None) -> None:
     log, and its last good form goes on. A change of `clusters` in headrace.yaml takes effect in the
     same way; catalogs, Spark settings and state_dir do at the next start.
 
+    If a file is for many topics (`for_each`), a new topic is read within seconds, and a topic that
+    is removed is let go.
+
     A job that fails (a cluster is away, a schema is broken, a table is gone) rests and is tried
-    again, later each time, at most a minute later. The others go on. `headrace status` names it.
+    again, later each time, at most a minute later. The others go on. `headrace status` names it, and
+    so does /readyz at 127.0.0.1:8484, beside /metrics and /api/v1 (docs/http.md). If that port is
+    taken, and --http names no other, the log says so.
 
     Ctrl-C or SIGTERM lets the current batches finish; a second Ctrl-C ends the command at once,
     with exit code 130. Nothing is lost by that, nor by a kill: the next start goes on from the
@@ -130,8 +140,46 @@ def up(workspace: Workspace, region: str | None) -> None:
 
     For example: `headrace up --workspace plays`
     """
-    from fleet.up import run_fleet
+    from fleet.running import run_fleet
+    from headrace.http.address import parse_address
+    from headrace.http.board import Board
+    from headrace.http.server import serving
+    from headrace.signals import Drain
+
+    address = http or parse_address(DEFAULT_HTTP)
+    with (
+        Drain() as drain,
+        serving(address, board := Board("headrace up", drain), is_asked_for=http is not None),
+    ):
+        run_fleet(workspace, region, board, click.echo)
+
+
+@click.command()
+@click.option("--region", help="The deployment of the streams (overrides in their files).")
+@http_option(DEFAULT_HTTP)
+@with_workspace
+@log_option
+def ui(workspace: Workspace, region: str | None, http: Address | None) -> None:
+    """Serve over HTTP how everything in the workspace fares, until Ctrl-C. It runs nothing.
+
+    It has the paths of `headrace up` (/livez, /readyz, /metrics, /api/v1), and tells what `headrace
+    status` does: what is true in Kafka, in the tables and in the state of this host, whoever runs
+    a job and wherever. Clusters are asked while somebody wants to know. Counters in /metrics are
+    those of the ledgers.
+
+    For example: `headrace ui --http 127.0.0.1:8485`, then
+    `curl 127.0.0.1:8485/api/v1/streams`
+    """
+    from fleet.status_facts import StatusFacts
+    from headrace.http.address import parse_address
+    from headrace.http.board import Board
+    from headrace.http.server import serving
     from headrace.signals import Drain
 
     with Drain() as drain:
-        run_fleet(workspace, region, drain, click.echo)
+        board = Board("headrace ui", drain)
+        board.show(StatusFacts(workspace, region))
+        with serving(http or parse_address(DEFAULT_HTTP), board) as taken:
+            click.echo(f"headrace ui serves http://{taken}/api/v1; Ctrl-C ends it")
+            while not drain.wait(WATCH_EVERY_S):
+                pass

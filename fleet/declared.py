@@ -29,7 +29,11 @@ NOTHING: Final = "the workspace declares nothing yet: add a file with `kind: str
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One file. Where it has problems, only what could be read of it is there."""
+    """One file, or one topic of a file for many.
+
+    Where it has problems, only what could be read of it is there. A file for many topics stands for
+    itself where there is no topic, and its `note` says why.
+    """
 
     kind: str
     name: str
@@ -37,6 +41,8 @@ class Declared:
     sources: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    topic: str | None = None
+    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts for `-o json`."""
@@ -44,10 +50,12 @@ class Declared:
             "kind": self.kind,
             "name": self.name,
             "file": shown_path(self.path),
+            "topic": self.topic,
             "source": list(self.sources),
             "target": list(self.targets),
             "ok": not self.problems,
             "problems": [one.as_dict() for one in self.problems],
+            "note": self.note or None,
         }
 
 
@@ -61,14 +69,38 @@ class Declaration:
 
 
 def declaration(root: Path) -> Declaration:
-    """Read all files of a workspace; nothing is connected to."""
+    """Read all files of a workspace; clusters are asked for topics where a file is about many."""
     report, files = checked_workspace(root)
-    found = [declared(one) for one in files]
+    found = [declared(one) for one in files if one.template is None]
+    if len(found) < len(files):
+        found += _of_many(root, files)
+        found.sort(key=lambda one: one.path)
     elsewhere = {one.path for one in found}
     others = [one for one in report.problems if one.path not in elsewhere]
     # A problem may stand in a schema file: it is the problem of the file that names it.
     of_files = {problem for one in found for problem in one.problems}
     return Declaration(root, found, [one for one in others if one not in of_files])
+
+
+def _of_many(root: Path, files: Sequence[CheckedFile]) -> Iterator[Declared]:
+    """Give what each topic makes of the files that are about many."""
+    # Whoever has no such file need not wait until a client of Kafka is loaded.
+    from fleet.topics_now import expanded  # noqa: PLC0415 - as it says
+
+    now = expanded(root, files)
+    yield from (declared(one) for one in now.found.files if one.topic is not None)
+    for one in now.found.empty:
+        yield _alone(one, "no topic matches")
+    for one in now.found.unknown:
+        yield _alone(one, f"its topics are not known: {now.why(one)}")
+
+
+def _alone(checked: CheckedFile, note: str) -> Declared:
+    template, path = checked.template, checked.document.path
+    if template is None:
+        return declared(checked)
+    pattern = f"kafka:{template.for_each.cluster}/{template.for_each.topics.text}"
+    return Declared(template.kind, template.name, path, (pattern,), note=note)
 
 
 def declared(checked: CheckedFile) -> Declared:
@@ -78,11 +110,23 @@ def declared(checked: CheckedFile) -> Declared:
     match config:
         case Stream() | LakeTable() | App():
             reads, writes = tuple(_sources(config)), tuple(_targets(config))
-            return Declared(config.kind, config.name, document.path, reads, writes, problems)
+            known = (config.kind, config.name, document.path, reads, writes)
+            return Declared(*known, problems, checked.topic)
         case _:
-            # As it is written: what a variable stands for may be a secret.
-            written = document.position(("name",)).raw if ("name",) in document.values else None
-            return Declared(checked.kind or "", written or "", document.path, (), (), problems)
+            name = _written_name(checked)
+            return Declared(
+                checked.kind or "", name, document.path, (), (), problems, checked.topic
+            )
+
+
+def _written_name(checked: CheckedFile) -> str:
+    """Return a broken file's name as it is written: what a variable stands for may be a secret."""
+    document = checked.document
+    if ("name",) not in document.values:
+        return ""
+    position, name = document.position(("name",)), document.get("name")
+    is_open = position.varies and not position.secret and isinstance(name, str)
+    return str(name) if is_open else position.raw or ""
 
 
 def _sources(config: Stream | LakeTable | App) -> Iterator[str]:
@@ -146,7 +190,7 @@ def as_text(found: Declaration) -> str:
             one.name or "?",
             shown_path(one.path),
             ", ".join(one.sources) if not one.problems else "broken",
-            ", ".join(one.targets),
+            one.note or ", ".join(one.targets),
         )
         for one in found.files
     ]

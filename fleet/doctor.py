@@ -208,7 +208,7 @@ def _registries(files: Sequence[CheckedFile]) -> dict[str, RegistryAddress]:
     """Return each registry once, under the names of those that use it."""
     users: dict[RegistryAddress, list[str]] = {}
     for one in files:
-        for registry in _registries_of(one.config):
+        for registry in _registries_of(one.example):
             users.setdefault(registry.address(None), []).append(_name(one))
     return {", ".join(dict.fromkeys(names)): address for address, names in users.items()}
 
@@ -229,10 +229,12 @@ def _registries_of(config: Model | None) -> Iterator[RegistryConfig]:
 def _search_nodes(files: Sequence[CheckedFile]) -> dict[str, SearchNode]:
     found = {}
     for one in files:
-        if not isinstance(one.config, Stream):
+        if not isinstance(one.example, Stream):
             continue
-        for number, output in enumerate(one.config.outputs):
-            if isinstance(sink := output.sink, SearchSink):
+        for number, output in enumerate(one.example.outputs):
+            # Of a file for many topics, the address of an example may be nobody's.
+            is_open = one.document.is_open(("outputs", number, "sink", "url"))
+            if isinstance(sink := output.sink, SearchSink) and not is_open:
                 file = one.file.at("outputs", number, "sink", "ca").find_file()
                 ca = None if file is None else file.read_text(encoding="utf-8")
                 key = None if sink.api_key is None else sink.api_key.reveal().strip()
@@ -242,5 +244,5 @@ def _search_nodes(files: Sequence[CheckedFile]) -> dict[str, SearchNode]:
 
 
 def _name(checked: CheckedFile) -> str:
-    name = getattr(checked.config, "name", "")
+    name = getattr(checked.config, "name", "") or (checked.template and checked.template.name)
     return f"{checked.kind} {name}".replace("_", " ", 1)

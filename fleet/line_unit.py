@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError, UsageError
 from headrace.landing.commits import LostRace
 from headrace.line.background import Askers, BackgroundJob
 from headrace.line.line import Line
+from headrace.line.standing import JobStanding
 from headrace.queries.streaming import explained
 from headrace.retries import pause_s
 from router.ledger.claims import TakenOver
@@ -124,6 +125,25 @@ class LineUnit:
         return found
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether all of its jobs know where they are, and get on."""
+        return (
+            self._is_open and not self._leaves and all(one.job.is_at_work for one in self._running)
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its jobs are known."""
+        return self._is_open
+
+    def standings(self) -> list[JobStanding[Any]]:
+        """Return how its jobs fare; any thread may ask."""
+        return [
+            JobStanding(one.opened.job, one.problem or one.job.problem, one.job.has_begun)
+            for one in self._running
+        ]
+
+    @property
     def has_left(self) -> bool:
         """Whether nothing of it runs any more, and nothing is held."""
         return self._closing is not None and self._closing.done()
@@ -157,8 +177,8 @@ class LineUnit:
             self._problem = explained(self.key[1], problem)
             _rest_or_end(self._rest, self.key[1], self._problem)
             return
-        self._problem, self._is_open = None, True
         self._running = [self._begin(one) for one in opened]
+        self._problem, self._is_open = None, True
 
     def _opened(self) -> Sequence[Opened]:
         held = ExitStack()

@@ -11,10 +11,24 @@ from headrace.times import format_time_us
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from headrace.http.rows import AppSourceRow
     from headrace.kafka.lag import Lag
+    from router.ledger.entries import Counts
 
 State = Literal["new", "running", "stopped", "complete", "failed"]
 HEADER: Final = ("KIND", "NAME", "STATE", "LAG", "LAST BATCH", "COMPLETE UP TO", "PROBLEM")
+
+
+@dataclass(frozen=True, slots=True)
+class LineFacts:
+    """What more is known, for the API: of a stream's output, of a lake table, of an application."""
+
+    counts: Counts | None = None
+    lost: int | None = None
+    table: str | None = None
+    rows: int | None = None
+    files: int | None = None
+    sources: Sequence[AppSourceRow] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,7 @@ class StatusLine:
     last_batch: str | None = None
     complete_up_to: str | None = None
     problem: str | None = None
+    facts: LineFacts = LineFacts()
 
     def behind(self, lag: Lag) -> StatusLine:
         """Return it with its lag, and with what follows from that."""
@@ -46,7 +61,8 @@ class StatusLine:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts for `-o json`."""
-        facts = asdict(self)
+        facts = asdict(replace(self, facts=LineFacts()))
+        del facts["facts"]
         output = facts.pop("part")
         return {"kind": facts.pop("kind"), "name": facts.pop("name"), "output": output, **facts}
 

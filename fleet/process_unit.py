@@ -57,6 +57,11 @@ class ProcessUnit:
         return [JobProblem(*self.key, None, self._problem)]
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._problem is None and not self._leaves
+
+    @property
     def has_left(self) -> bool:
         """Whether its process has ended for good."""
         return self._leaves and (self._process is None or self._process.poll() is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
 
 FOLDER: Final = "up"
+FILES: Final = "files"
+PROBLEMS: Final = "problems.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +35,36 @@ class JobProblem:
         return (kind, name) == (self.kind, self.name) and self.part in {None, part}
 
 
-def lock_of(workspace: Workspace) -> Path:
-    """Return the file that `headrace up` holds while it runs."""
-    return workspace.state_dir / FOLDER / "lock"
+def folder_of(workspace: Workspace, only: Path | None = None) -> Path:
+    """Return where `headrace up` keeps what it says; so does what runs one file for many topics."""
+    folder = workspace.state_dir / FOLDER
+    if only is None:
+        return folder
+    # Its path is too long for a name.
+    return folder / FILES / hashlib.sha256(str(only).encode()).hexdigest()[:16]
 
 
-def write_problems(workspace: Workspace, problems: Sequence[JobProblem]) -> None:
+def lock_in(folder: Path) -> Path:
+    """Return the file that whoever runs holds."""
+    return folder / "lock"
+
+
+def write_problems(folder: Path, problems: Sequence[JobProblem]) -> None:
     """Keep what is wrong now; whoever reads it sees all or nothing of it."""
     text = json.dumps([asdict(one) for one in problems])
-    state_files.write(_file(workspace), text.encode(), lasting=False)
+    state_files.write(folder / PROBLEMS, text.encode(), lasting=False)
 
 
 def problems(workspace: Workspace) -> list[JobProblem]:
-    """Return what is wrong with the jobs of the `headrace up` that runs, if one does."""
-    if holder(lock_of(workspace)) is None:
+    """Return what is wrong with the jobs of what runs here: `headrace up`, or files for many topics."""
+    up = folder_of(workspace)
+    return [one for folder in (up, *(up / FILES).glob("*")) for one in _problems(folder)]
+
+
+def _problems(folder: Path) -> list[JobProblem]:
+    if holder(lock_in(folder)) is None:
         return []
     try:
-        return [JobProblem(**one) for one in json.loads(_file(workspace).read_text())]
+        return [JobProblem(**one) for one in json.loads((folder / PROBLEMS).read_text())]
     except (OSError, ValueError, TypeError):
         return []
-
-
-def _file(workspace: Workspace) -> Path:
-    return workspace.state_dir / FOLDER / "problems.json"

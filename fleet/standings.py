@@ -6,16 +6,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from fleet.lines import StatusLine
+from fleet.lines import LineFacts, StatusLine
 from headrace.application.select import selected
+from headrace.application.source_rows import source_rows, with_lags
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
 from headrace.contract import QUARANTINE
 from headrace.errors import TableMissing
 from headrace.iceberg.catalog import load_table
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.lag import Lag, lag_of
-from headrace.landing.commit_state import SUMMARY, CommitState, state_property
+from headrace.landing.commit_state import CommitState, state_property
 from headrace.landing.completeness import Completeness, completeness_property
+from headrace.landing.totals import totals_of
 from headrace.locks import holder
 from headrace.times import format_time_us
 from router.audit.standing import standings
@@ -59,6 +61,7 @@ def stream_lines(
         if one.problem:
             found.append(line.failed(one.problem))
             continue
+        line = replace(line, facts=LineFacts(one.counts, one.lost))
         if one.positions is not None:
             # After the ledger: what is written meanwhile makes the lag larger, never negative.
             line = replace(line, state="stopped").behind(lag_of(kafka, topic, one.positions))
@@ -72,7 +75,8 @@ def table_line(
     """Return how far a lake table is, as its own commits tell."""
     lock = workspace.state_dir / "lake_writer" / config.name / "lock"
     is_here = holder(lock) is not None
-    line = StatusLine("lake_table", config.name, state="running" if is_here else "new")
+    line = table_declared(config)
+    line = replace(line, state="running" if is_here else "new")
     try:
         table = load_table(workspace, config.table.identifier)
     except TableMissing:
@@ -82,14 +86,17 @@ def table_line(
         return line
     commit = CommitState.from_json(said)
     lag = lag_of(clusters[config.source.cluster], config.source.topic, commit.next_offsets)
+    totals = totals_of(table, config.name)
     # The table's own word goes before ours: it is what replays and applications go by.
     complete = Completeness.from_json(table.properties.get(completeness_property(config.name)))
     time = None if complete.time_us is None else format_time_us(complete.time_us)
+    last_us = totals.last_commit_us
     return replace(
         line.behind(lag),
         state="running" if is_here else _state_elsewhere(table, commit),
-        last_batch=_last_commit(table, config.name),
+        last_batch=None if last_us is None else format_time_us(last_us),
         complete_up_to=time,
+        facts=replace(line.facts, rows=totals.rows, files=totals.files),
     )
 
 
@@ -100,30 +107,37 @@ def _state_elsewhere(table: Table, commit: CommitState) -> State:
     return "running" if not is_ours and silent_s < HEARD_WITHIN_S else "stopped"
 
 
-def _last_commit(table: Table, writer: str) -> str | None:
-    for snapshot in reversed(table.metadata.snapshots):
-        said = snapshot.summary and snapshot.summary.additional_properties.get(SUMMARY)
-        if said and CommitState.from_json(said).identity.writer == writer:
-            return format_time_us(snapshot.timestamp_ms * 1_000)
-    return None
+def table_declared(config: LakeTable) -> StatusLine:
+    """Return the line of a lake table of which nothing is known yet."""
+    return StatusLine("lake_table", config.name, facts=LineFacts(table=config.table.identifier))
+
+
+def app_declared(config: App) -> StatusLine:
+    """Return the line of an application of which nothing is known yet."""
+    return StatusLine("app", config.name, facts=LineFacts(sources=source_rows(config, {})))
 
 
 def app_line(workspace: Workspace, config: App, clusters: dict[str, KafkaCluster]) -> StatusLine:
     """Return how far an application is in its topics, as its consumer groups tell."""
     folder = workspace.state_dir / "app" / config.name
     last_batch = _last_batch(folder / "checkpoint" / "commits")
-    state: State = "new" if last_batch is None else "stopped"
+    # A checkpoint elsewhere is not looked at: its consumer groups tell how far it is.
+    is_here = workspace.checkpoint_dir is None
+    state: State = "new" if last_batch is None and is_here else "stopped"
     if holder(folder / "lock") is not None:
         state = "running"
-    line = StatusLine("app", config.name, state=state, last_batch=last_batch)
+    line = replace(app_declared(config), state=state, last_batch=last_batch)
     if state == "new":
         return line
-    lags = [
-        lag
+    lags = {
+        name: Lag.of_all(_group_lags(workspace, f"headrace.{config.name}.{name}", topics, clusters))
         for name, topics in topics_of(config).items()
-        for lag in _group_lags(workspace, f"headrace.{config.name}.{name}", topics, clusters)
-    ]
-    return line.behind(Lag.of_all(lags)) if lags else line
+    }
+    if not lags:
+        return line
+    records = {name: lag.records for name, lag in lags.items()}
+    sources = with_lags(config, source_rows(config, {}), records)
+    return replace(line.behind(Lag.of_all(lags.values())), facts=LineFacts(sources=sources))
 
 
 def topics_of(config: App) -> dict[str, KafkaTopics]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -11,11 +11,21 @@ from fleet import run_state
 from fleet.declared import declared
 from fleet.lines import StatusLine
 from fleet.parallel import ask_all
-from fleet.standings import app_line, parts_of, stream_lines, table_line, topics_of
+from fleet.standings import (
+    app_declared,
+    app_line,
+    parts_of,
+    stream_lines,
+    table_declared,
+    table_line,
+    topics_of,
+)
 from headrace.config.app.file import App
 from headrace.config.kind_files import check_file
 from headrace.config.lake_table.file import LakeTable
-from headrace.config.load import known_names, load_stream, load_target
+from headrace.config.load import known_names, load_target, stream_of
+from headrace.config.many_topics import clusters_of as clusters_of_files
+from headrace.config.many_topics import expand
 from headrace.config.stream.effective import effective
 from headrace.config.stream.file import Stream
 from headrace.config.stream.sinks import StreamSink, TopicSink
@@ -26,7 +36,6 @@ from headrace.problems import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
-    from pathlib import Path
 
     from backfill.results.runs import RunStatus
     from headrace.config.kind_files import CheckedFile
@@ -43,6 +52,7 @@ class Reached:
 
     clusters: dict[str, KafkaCluster]
     away: dict[str, HeadraceError]
+    topics: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +75,13 @@ def statuses(workspace: Workspace, region: str | None = None) -> list[StatusLine
     """
     known = known_names(workspace)
     files = [check_file(path, known) for path in kind_files(workspace.root)]
-    questions = [one for file in files for one in _questions(workspace, file, region)]
-    reached = _reach(workspace, {name for one in questions for name in one.uses})
+    plain = [one for one in files if one.template is None]
+    questions = [one for file in plain for one in _questions(workspace, file, region)]
+    names = {name for one in questions for name in one.uses}
+    reached = _reach(workspace, names | _likely(workspace, files, region))
+    if len(plain) < len(files):
+        questions = list(_of_all(workspace, files, region, reached))
+        _reach_more(workspace, {name for one in questions for name in one.uses}, reached)
     away = reached.away
     why = [next((away[name] for name in one.needs if name in away), None) for one in questions]
     asked = {
@@ -87,26 +102,60 @@ def statuses(workspace: Workspace, region: str | None = None) -> list[StatusLine
     return [_with_problem(line, problems) for line in lines]
 
 
-def _reach(workspace: Workspace, names: Collection[str]) -> Reached:
-    def reach(name: str) -> KafkaCluster:
-        kafka = KafkaCluster(workspace.cluster(name))
-        kafka.topics()
-        return kafka
+def _likely(workspace: Workspace, files: Sequence[CheckedFile], region: str | None) -> set[str]:
+    """Return the clusters that files for many topics read and, by their example, write."""
+    found = clusters_of_files(files, region)
+    for one in files:
+        if one.template is not None and isinstance(one.example, Stream):
+            sinks = (output.sink for output in one.example.outputs)
+            found |= {sink.cluster for sink in sinks if isinstance(sink, TopicSink)}
+    return found & workspace.clusters.keys()
 
-    found = ask_all({name: partial(reach, name) for name in sorted(names)}, LIMIT_S)
-    return Reached(
-        {name: one for name, one in found.items() if isinstance(one, KafkaCluster)},
-        {name: one for name, one in found.items() if isinstance(one, HeadraceError)},
-    )
+
+def _of_all(
+    workspace: Workspace, files: Sequence[CheckedFile], region: str | None, reached: Reached
+) -> Iterator[Question]:
+    """Give the questions of all files, of those for many topics by what their cluster has."""
+    now = expand(files, reached.topics, region)
+    for file in now.files:
+        yield from _questions(workspace, file, region)
+    for one in (*now.empty, *now.unknown):
+        if one.template is not None:
+            line = StatusLine(one.template.kind, one.template.name)
+            away = reached.away.get(one.template.cluster(region))
+            nothing = replace(line, problem="no topic matches")
+            yield _known([nothing if away is None else line.failed(away.message)])
+
+
+def _reach(workspace: Workspace, names: Collection[str]) -> Reached:
+    reached = Reached({}, {})
+    _reach_more(workspace, names, reached)
+    return reached
+
+
+def _reach_more(workspace: Workspace, names: Collection[str], reached: Reached) -> None:
+    """Reach clusters that were not asked yet."""
+
+    def reach(name: str) -> tuple[KafkaCluster, frozenset[str]]:
+        kafka = KafkaCluster(workspace.cluster(name))
+        return kafka, frozenset(kafka.topics())
+
+    new = sorted(set(names) - reached.clusters.keys() - reached.away.keys())
+    for name, one in ask_all({name: partial(reach, name) for name in new}, LIMIT_S).items():
+        if isinstance(one, HeadraceError):
+            reached.away[name] = one
+        else:
+            reached.clusters[name], reached.topics[name] = one
 
 
 def _questions(workspace: Workspace, file: CheckedFile, region: str | None) -> Iterator[Question]:
-    config = file.config
+    # Beside the others, a topic's file may have a mistake that it has not by itself.
+    config = None if file.topic is not None and file.document.problems else file.config
     match config:
         case Stream():
-            yield _about_stream(workspace, config, file.document.path, region)
+            yield _about_stream(workspace, config, file, region)
         case LakeTable():
-            line = StatusLine("lake_table", config.name)
+            line = table_declared(config)
             needed = {config.source.cluster}
             yield Question(
                 [line],
@@ -115,7 +164,7 @@ def _questions(workspace: Workspace, file: CheckedFile, region: str | None) -> I
                 lambda reached: [table_line(workspace, config, reached.clusters)],
             )
         case App():
-            line = StatusLine("app", config.name)
+            line = app_declared(config)
             needed = {topics.cluster for topics in topics_of(config).values()}
             yield Question(
                 [line],
@@ -129,9 +178,11 @@ def _questions(workspace: Workspace, file: CheckedFile, region: str | None) -> I
             yield _known([line.failed(str(min(broken.problems)))])
 
 
-def _about_stream(workspace: Workspace, config: Stream, path: Path, region: str | None) -> Question:
+def _about_stream(
+    workspace: Workspace, config: Stream, file: CheckedFile, region: str | None
+) -> Question:
     try:
-        stream = effective(load_stream(path, workspace), workspace, region)
+        stream = effective(stream_of(file), workspace, region)
         used = clusters_of(workspace, stream)
     except HeadraceError as problem:
         return _known([StatusLine("stream", config.name).failed(problem.message)])

@@ -6,36 +6,34 @@ import threading
 import time
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from fleet.follow import Follower
 from fleet.line_unit import LineUnit, Opened
 from fleet.process_unit import ProcessUnit
-from fleet.run_state import FOLDER, lock_of, write_problems
+from fleet.run_state import write_problems
+from fleet.settings import is_live
 from fleet.status import clusters_of
-from headrace.application.select import selected
-from headrace.config.app.file import App, IcebergSource
-from headrace.config.load import LoadedLakeTable, LoadedStream
+from headrace.config.load import LoadedLakeTable
 from headrace.config.stream.effective import effective
 from headrace.errors import HeadraceError
+from headrace.jvm.tasks import TaskSlots
+from headrace.kafka.shared import SharedClusters
 from headrace.line.background import Askers
 from headrace.line.line import Line
-from headrace.line.settings import PROGRESS_KEPT, line_settings
-from headrace.locks import hold
 from headrace.problems import counted, shown_path
-from headrace.spark import SCHEDULER_JVM, session
 from lake_writer.writer import LakeWriter
-from router.run.jobs import StreamRouter
+from router.run.jobs import StreamRouter, session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from contextlib import ExitStack
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from fleet.follow import Key, Seen, Wanted
+    from fleet.follow import Follower, Key, Seen, Wanted
     from fleet.run_state import JobProblem
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
@@ -43,106 +41,109 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 CHECK_EVERY_S: Final = 0.2
-FILES_EVERY_S: Final = 1.0
+# How often the files are looked at, and what is at work.
+ALL_EVERY_S: Final = 1.0
 # Threads that ask for what needs the same clusters: where one is away, they keep nobody else waiting.
-ASKERS_EACH: Final = 16
+ASKERS_EACH: Final = 48
 CLOSERS: Final = 32
 log = structlog.get_logger(__name__)
-
-
-class Unit(Protocol):
-    """What runs one file."""
-
-    @property
-    def problems(self) -> list[JobProblem]:
-        """What is wrong with it now."""
-
-    @property
-    def has_left(self) -> bool:
-        """Whether nothing of it runs any more."""
-
-    def leave(self) -> None:
-        """Finish what is at hand, and go."""
-
-    def look(self, spark: SparkSession) -> None:
-        """Move it on, without waiting."""
-
-
-def run_fleet(
-    workspace: Workspace, region: str | None, drain: Drain, say: Callable[[str], object]
-) -> None:
-    """Run all that is declared until asked to drain; `say` is told when it is at work."""
-    follower = Follower(workspace.root)
-    with hold(lock_of(workspace), "headrace up of this workspace", "stop that one first"):
-        seen = follower.look()
-        settings = _settings(seen, region)
-        with session(workspace, "up", settings, lasting=True) as spark:
-            fleet = Fleet(workspace, spark, region)
-            fleet.take(seen)
-            say(fleet.as_text())
-            fleet.run(follower, drain)
 
 
 class Fleet:
     """The units at work, by kind and name."""
 
-    def __init__(self, workspace: Workspace, spark: SparkSession, region: str | None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        spark: SparkSession,
+        region: str | None,
+        folder: Path,
+        outputs: Sequence[str] = (),
+    ) -> None:
         self._workspace = workspace
         self._spark = spark
+        # Hundreds of streams ask for them.
+        self._session = session_settings(spark)
         self._region = region
+        self._folder = folder
+        self._outputs = outputs
         self._askers: dict[frozenset[str], Askers] = {}
+        self._clusters = SharedClusters()
         self._lock = threading.Lock()
         self._wanted: dict[Key, Wanted] = {}
-        self._units: dict[Key, tuple[str, Unit]] = {}
-        self._leaving: dict[Key, Unit] = {}
+        self._units: dict[Key, tuple[str, LineUnit | ProcessUnit]] = {}
+        self._leaving: dict[Key, LineUnit | ProcessUnit] = {}
         self._named: set[Problem] = set()
+        self._empty: set[Path] = set()
         self._needs_restart = False
         self._closers = Askers("closes", CLOSERS)
-        self._cores: int = spark.sparkContext.defaultParallelism
-        self._checkpoint = workspace.state_dir / FOLDER / "checkpoint"
+        self._slots = TaskSlots(spark)
+        self._checkpoint = folder / "checkpoint"
         self._line = Line("up", [], self._checkpoint, once=False)
         self._said: list[JobProblem] | None = None
+        self._has_started = False
+        # Those that open, rest or leave.
+        self._restless: list[LineUnit | ProcessUnit] = []
 
     def take(self, seen: Seen | None) -> None:
         """Take over what is to run now, and name what is wrong with files; None: all is as before."""
         if seen is None:
             return
         broken = set(seen.problems)
-        good = {one.path for one in seen.wanted.values()}
+        good = {one.origin for one in seen.wanted.values()}
+        files = {path for path, _ in good}
         for problem in sorted(broken - self._named):
-            so = "goes on" if problem.path in good else "there is none"
-            log.warning("a file is broken", problem=str(problem), last_good_form=so)
+            topic = seen.of_topics.get(problem)
+            is_good = problem.path in files if topic is None else (problem.path, topic) in good
+            so = "goes on" if is_good else "there is none"
+            what = "a file is broken" if topic is None else "a file is broken for a topic"
+            log.warning(what, problem=str(problem), last_good_form=so)
+        for path in sorted(set(seen.empty) - self._empty):
+            log.info("no topic matches yet", file=shown_path(path))
         for path in {one.path for one in self._named} - {one.path for one in broken}:
             if path.exists():
                 log.info("a file is good again", file=shown_path(path))
         if seen.needs_restart and not self._needs_restart:
             log.warning(
-                "headrace.yaml has other catalogs, Spark settings or another state_dir: they take "
+                "headrace.yaml has other catalogs, Spark settings, or places of state: they take "
                 "effect when headrace up is started again"
             )
         self._named, self._needs_restart = broken, seen.needs_restart
+        self._empty = set(seen.empty)
         self._wanted = {key: one for key, one in seen.wanted.items() if is_live(one)}
 
-    def as_text(self) -> str:
+    def units(self) -> list[tuple[Wanted, LineUnit | ProcessUnit | None]]:
+        """Return what is to run, and what runs it, if that has begun; any thread may ask."""
+        units = self._units.copy()
+        return [
+            (wanted, units[key][1] if key in units else None)
+            for key, wanted in self._wanted.items()
+        ]
+
+    def as_text(self, who: str) -> str:
         """Return what is to run."""
         kinds = Counter(kind for kind, _ in self._wanted)
         counts = [counted(many, kind.replace("_", " ")) for kind, many in sorted(kinds.items())]
-        return f"headrace up runs {', '.join(counts) or 'nothing yet'}; Ctrl-C stops all"
+        return f"{who} runs {', '.join(counts) or 'nothing yet'}; Ctrl-C stops all"
 
     def run(self, follower: Follower, drain: Drain) -> None:
         """Keep all at work until asked to drain, then let what is at hand be finished."""
-        looked_at_s = time.monotonic()
+        looked_at_s = float("-inf")
         try:
             with self._line:
-                self._look()
-                while not drain.wait(CHECK_EVERY_S):
-                    if time.monotonic() - looked_at_s >= FILES_EVERY_S:
-                        self.take(follower.look())
-                        looked_at_s = time.monotonic()
-                    self._look()
+                while not drain.wait(0 if looked_at_s < 0 else CHECK_EVERY_S):
+                    if time.monotonic() - looked_at_s < ALL_EVERY_S:
+                        self._look(self._restless)
+                        continue
+                    # What was read at the start is not looked at twice.
+                    self.take(follower.look() if looked_at_s > 0 else None)
+                    looked_at_s = time.monotonic()
+                    self._match()
+                    self._look(self._all())
                 self._wanted = {}
                 while self._units or self._leaving:
-                    self._look()
+                    self._match()
+                    self._look(self._all())
                     time.sleep(CHECK_EVERY_S / 4)
                 self._line.drain()
         except BaseException:
@@ -151,8 +152,8 @@ class Fleet:
                     unit.kill()
             raise
 
-    def _look(self) -> None:
-        """Let units come and go as they are wanted, and move each of them on."""
+    def _match(self) -> None:
+        """Let units come and go as they are wanted."""
         for key, (fingerprint, unit) in list(self._units.items()):
             wanted = self._wanted.get(key)
             if wanted is None or wanted.fingerprint != fingerprint:
@@ -166,22 +167,40 @@ class Fleet:
             if key not in self._units and key not in self._leaving:
                 log.info("starting", kind=key[0], name=key[1])
                 self._units[key] = wanted.fingerprint, self._unit(wanted)
-        for unit in self._all():
+
+    def _look(self, units: Sequence[LineUnit | ProcessUnit]) -> None:
+        """Move units on; those that are at work are not looked at so often."""
+        if not units:
+            return
+        for unit in units:
             unit.look(self._spark)
         self._line.look(self._spark)
-        self._leaving = {key: one for key, one in self._leaving.items() if not one.has_left}
+        self._restless = [one for one in units if not one.is_at_work]
+        left = {key for key, one in self._leaving.items() if one.has_left}
+        if left:
+            self._leaving = {key: one for key, one in self._leaving.items() if key not in left}
+            # What had to wait for them begins.
+            self._match()
+            self._restless = self._all()
         self._say()
 
     def _say(self) -> None:
         problems = [problem for unit in self._all() for problem in unit.problems]
         if problems != self._said:
-            write_problems(self._workspace, problems)
+            write_problems(self._folder, problems)
             self._said = problems
+        if not self._has_started:
+            units = self._all()
+            at_work = sum(one.is_at_work for one in units)
+            # What has a problem is named with it, and may stay so for long.
+            if all(one.is_at_work or one.problems for one in units):
+                log.info("all files are at work", files=at_work, failing=len(units) - at_work)
+                self._has_started = True
 
-    def _all(self) -> list[Unit]:
+    def _all(self) -> list[LineUnit | ProcessUnit]:
         return [*(unit for _, unit in self._units.values()), *self._leaving.values()]
 
-    def _unit(self, wanted: Wanted) -> Unit:
+    def _unit(self, wanted: Wanted) -> LineUnit | ProcessUnit:
         loaded = wanted.loaded
         if isinstance(loaded, LoadedLakeTable):
             clusters = {loaded.config.source.cluster}
@@ -195,7 +214,8 @@ class Fleet:
             return self._in_line(wanted, set(), partial(_refuse, problem))
         if dict(stream.spark_conf) != dict(self._workspace.spark.conf):
             region = ("--region", self._region) if self._region else ()
-            return self._process(wanted, "router", "start", *region, "--format")
+            outputs = [word for one in self._outputs for word in ("--output", one)]
+            return self._process(wanted, "router", "start", *region, *outputs, "--format")
         return self._in_line(wanted, clusters, partial(self._open_stream, wanted, stream))
 
     def _in_line(
@@ -215,9 +235,9 @@ class Fleet:
             return self._askers[shared]
 
     def _open_stream(self, wanted: Wanted, stream: Effective, held: ExitStack) -> list[Opened]:
-        router = StreamRouter(wanted.workspace, stream)
+        router = StreamRouter(wanted.workspace, stream, self._outputs, shared=self._clusters)
         router.prepare()
-        router.check_session(self._spark)
+        router.check_session(self._session)
         return [
             Opened(
                 f"{stream.config.name}/{one.name}",
@@ -227,49 +247,23 @@ class Fleet:
                 tuple(one.job.members),
                 one.run,
             )
-            for one in held.enter_context(router.queries(once=False, at_once=True))
+            for one in held.enter_context(router.queries(self._slots, once=False, at_once=True))
         ]
 
     def _open_table(self, wanted: Wanted, table: LoadedLakeTable, held: ExitStack) -> list[Opened]:
-        writer = LakeWriter(wanted.workspace, table)
-        job = held.enter_context(writer.held(self._cores, once=False))
+        cluster = wanted.workspace.cluster(table.config.source.cluster)
+        writer = LakeWriter(wanted.workspace, table, self._clusters.of(cluster).kafka)
+        job = held.enter_context(writer.held(self._slots, once=False))
         askers = self._askers_of({table.config.source.cluster})
         return [Opened(job.name, job, self._checkpoint, askers, prepare=job.prepare)]
 
     def _process(self, wanted: Wanted, *words: str) -> ProcessUnit:
         kind, name = wanted.key
-        output = self._workspace.state_dir / FOLDER / f"{kind}-{name}.json"
-        file = ("-c", str(wanted.path), "--workspace", str(wanted.workspace.root))
+        output = self._folder / f"{kind}-{name}.json"
+        topic = () if wanted.topic is None else ("--topic", wanted.topic)
+        file = ("-c", str(wanted.path), *topic, "--workspace", str(wanted.workspace.root))
         return ProcessUnit(wanted.key, (*words, "json", *file), output)
-
-
-def is_live(wanted: Wanted) -> bool:
-    """Whether it is to run: an application whose file selects a table alone is there for replays."""
-    if not isinstance(wanted.config, App):
-        return True
-    sources = selected(wanted.config, {}).values()
-    return not any(isinstance(one, IcebergSource) and one.follow is None for one in sources)
 
 
 def _refuse(problem: HeadraceError, _held: ExitStack) -> list[Opened]:
     raise problem
-
-
-def _settings(seen: Seen | None, region: str | None) -> dict[str, str]:
-    """Return Spark's settings: for streams that Spark evaluates, or for none of them."""
-    wanted = seen.wanted.values() if seen is not None else ()
-    if any(_is_by_spark(one, region) for one in wanted):
-        return dict(PROGRESS_KEPT)
-    return {**SCHEDULER_JVM, **line_settings("router.tasks.task", "lake_writer.task")}
-
-
-def _is_by_spark(wanted: Wanted, region: str | None) -> bool:
-    loaded = wanted.loaded
-    if not isinstance(loaded, LoadedStream) or loaded.schema is None:
-        # A registry is asked later, when nobody waits for it.
-        return False
-    try:
-        stream = effective(loaded, wanted.workspace, region)
-        return StreamRouter(wanted.workspace, stream).is_by_spark
-    except HeadraceError:
-        return False

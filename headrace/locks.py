@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 CLOCK_SLACK_S: Final = 2.0
+FIRST_HIGH: Final = 1024
 
 
 class AlreadyRunning(Terminal):
@@ -31,7 +32,7 @@ class AlreadyRunning(Terminal):
 def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
     """Hold a lock file; whoever comes second is refused, with who holds it."""
     make_folder(path.parent)
-    with path.open("a+", encoding="utf-8") as file:
+    with _opened(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -43,6 +44,20 @@ def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
         finally:
             # So that whoever asks who holds it need not try to.
             describe(file, "")
+
+
+def _opened(path: Path) -> TextIO:
+    """Open a lock file under a high number, where the system has one.
+
+    Thousands are held at once, and what waits by select(), as PySpark does, knows no number above 1023.
+    """
+    file = path.open("a+", encoding="utf-8")
+    try:
+        high = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, FIRST_HIGH)
+    except OSError:
+        return file
+    file.close()
+    return os.fdopen(high, "a+", encoding="utf-8")
 
 
 def holder(path: Path) -> int | None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import _thread
+import json
 import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Self
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Self
+
+from headrace.log import FORMAT_VARIABLE
 
 if TYPE_CHECKING:
     from types import FrameType
 
-STOPPING = b"\nstopping: what is at hand is finished first; Ctrl-C again insists\n"
+STOPPING: Final = "stopping: what is at hand is finished first; Ctrl-C again insists"
 
 
 class Drain:
@@ -22,6 +27,7 @@ class Drain:
 
     def __init__(self) -> None:
         self._asked = threading.Event()
+        self._is_requested = False
         self._previous: list[tuple[signal.Signals, object]] = []
 
     def __enter__(self) -> Self:
@@ -37,16 +43,27 @@ class Drain:
     @property
     def requested(self) -> bool:
         """Whether somebody asked us to end."""
-        return self._asked.is_set()
+        return self._is_requested or self._asked.is_set()
 
     def wait(self, limit_s: float) -> bool:
         """Wait for the request, at most so long; whether it came."""
-        return self._asked.wait(limit_s)
+        return self._asked.wait(limit_s) or self._is_requested
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        if self._asked.is_set() and number == signal.SIGINT:
+        if self._is_requested and number == signal.SIGINT:
             raise KeyboardInterrupt
-        if not self._asked.is_set():
+        if not self._is_requested:
             # os.write: the signal may have come in the middle of a print.
-            os.write(sys.stderr.fileno(), STOPPING)
-        self._asked.set()
+            os.write(sys.stderr.fileno(), _stopping().encode())
+        self._is_requested = True
+        # The signal may have come while this very thread held the lock of the event, in the midst of
+        # waiting: it would wait for itself for ever.
+        _thread.start_new_thread(self._asked.set, ())
+
+
+def _stopping() -> str:
+    """Return the line as the log's other lines are."""
+    if os.environ.get(FORMAT_VARIABLE) != "json":
+        return f"\n{STOPPING}\n"
+    line = {"event": STOPPING, "level": "info", "timestamp": datetime.now(UTC).isoformat()}
+    return f"{json.dumps(line)}\n"

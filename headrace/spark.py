@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-import psutil
 import structlog
 
 from headrace import state_files
@@ -19,10 +17,20 @@ from headrace.iceberg.catalog import jar_sets, spark_catalog_settings
 from headrace.jars.cache import ensure
 from headrace.jars.java import java_and_banner
 from headrace.jvm import class_archive
+from headrace.jvm.cluster import (
+    EXECUTOR_CLASSPATH,
+    TASKS_PYTHON,
+    cluster_settings,
+    is_local,
+    is_on_this_machine,
+)
 from headrace.jvm.launch import PORT, InBackground, LaunchedJvm, ParentJvm
+from headrace.jvm.log_file import keep_small
 from headrace.jvm.not_started import STANDALONE, require_master, why_not_started
-from headrace.jvm.python_launcher import use_our_spark, without_archives
+from headrace.jvm.python_launcher import of_tasks, use_our_spark, without_archives
+from headrace.jvm.sizes import driver_memory_mb, shuffle_partitions
 from headrace.secret import SECRET_NAMES
+from headrace.state_version import require_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,10 +39,7 @@ if TYPE_CHECKING:
 
     from headrace.config.workspace.workspace import Workspace
 
-SHUFFLE_PARTITIONS_ON_A_CLUSTER = 16
-SMALLEST_DRIVER_MB = 1024
 LARGEST_FUNCTION = 2**30
-LARGEST_DRIVER_MB = 4096
 log = structlog.get_logger(__name__)
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -48,6 +53,7 @@ PYTHONPATH = "spark.executorEnv.PYTHONPATH"
 LAUNCHED = ("spark.driver.", "spark.master")
 # Without Hadoop's native library each file of a checkpoint starts ten processes: two chmod for it
 # and its checksums, and eight readlink that only the default manager of these files asks for.
+CHECKPOINT_KEY = "spark.sql.streaming.checkpointFileManagerClass"
 CHECKPOINT_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -106,19 +112,19 @@ def start_session(
     meanwhile: Callable[[], object] | None = None,
 ) -> SparkSession:
     """Start Spark for one command. Its log goes to a file of the workspace, not to the terminal."""
+    require_known(workspace.state_dir)
     conf, log_file = conf or {}, log_path(workspace, name)
     given = {"spark.master": workspace.spark.master, **workspace.spark.conf, **conf}
     master = given["spark.master"]
     require_master(master)
     use_our_spark()
-    local = master.startswith("local") and PYTHONPATH not in given
     log.info("starting Spark", master=master)
+    keep_small(log_file)
     # The log has what earlier starts have said, too.
     begins_at = log_file.stat().st_size if log_file.exists() else 0
-    python = without_archives(workspace.state_dir) if local else contextlib.nullcontext()
-    with log_file.open("ab") as output, _our_ctrl_c(), python:
+    with log_file.open("ab") as output, _our_ctrl_c(), _python(workspace, given) as folder:
         starting = InBackground(
-            lambda: _launched(workspace, name, conf, output, keeps_classes=keeps_classes)
+            lambda: _launched(workspace, name, conf, output, folder, keeps_classes=keeps_classes)
         )
         try:
             if meanwhile is not None:
@@ -138,11 +144,24 @@ def start_session(
             raise
 
 
-def _launched(
+def _python(
+    workspace: Workspace, given: Mapping[str, str]
+) -> contextlib.AbstractContextManager[Path | None]:
+    """Let tasks run the right Python; yields the folder in which the JVM has to start for that."""
+    if is_local(given["spark.master"]):
+        named = PYTHONPATH in given
+        return contextlib.nullcontext() if named else without_archives(workspace.state_dir)
+    if TASKS_PYTHON in given:
+        return of_tasks(given[TASKS_PYTHON], workspace.state_dir)
+    return contextlib.nullcontext()
+
+
+def _launched(  # noqa: PLR0913 - a start is made of these
     workspace: Workspace,
     name: str,
     conf: Mapping[str, str],
     output: IO[bytes],
+    folder: Path | None,
     *,
     keeps_classes: bool,
 ) -> tuple[LaunchedJvm | ParentJvm, Mapping[str, str]]:
@@ -155,7 +174,12 @@ def _launched(
     # What the JVM is launched with stands on its command line, for everybody on the machine to
     # read; the rest, secrets of catalogs among it, is handed over once it runs.
     given = {name: value for name, value in settings.items() if name.startswith(LAUNCHED)}
-    return ParentJvm() if PORT in os.environ else LaunchedJvm(given, output), settings
+    if PORT in os.environ:
+        return ParentJvm(), settings
+    if folder is not None:
+        # Paths are those of whoever has started us, all the same.
+        given[JAVA_OPTIONS] += f' "-Duser.dir={Path.cwd()}"'
+    return LaunchedJvm(given, output, folder), settings
 
 
 def _connected(jvm: LaunchedJvm | ParentJvm, settings: Mapping[str, str]) -> SparkSession:
@@ -191,9 +215,9 @@ def session_settings(
     workspace: Workspace, name: str, log_file: Path, conf: Mapping[str, str]
 ) -> dict[str, str]:
     """Return all settings of a session: ours, then the workspace's, then the command's."""
-    master = workspace.spark.master
-    local = master.startswith("local")
-    on_loopback = local or "//127.0.0.1:" in master or "//localhost:" in master
+    given = {**workspace.spark.conf, **conf}
+    master = given.get("spark.master", workspace.spark.master)
+    local = is_local(master)
     # In a stable order: what comes first on a classpath wins.
     further = sorted({one for held in workspace.catalogs.values() for one in jar_sets(held)})
     jars = [str(jar) for jar_set in ("spark", *further) for jar in ensure(jar_set)]
@@ -208,9 +232,9 @@ def session_settings(
         "spark.redaction.regex": MASKED,
         # A query that waits for records asks Kafka ten times a second, not a hundred times.
         "spark.sql.streaming.pollingDelay": "100ms",
-        # What a run measured is in its progress: all of it is kept until the run has ended.
-        "spark.sql.streaming.numRecentProgressUpdates": "100000",
-        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
+        # Queries go on for months, and a report of progress has some kilobytes.
+        "spark.sql.streaming.numRecentProgressUpdates": "100",
+        CHECKPOINT_KEY: CHECKPOINT_FILES,
         "spark.python.daemon.module": "headrace.jvm.python_workers",
         # A larger function is written to a file on its way to the tasks, with the passwords that
         # it holds.
@@ -227,39 +251,23 @@ def session_settings(
         "spark.driver.memory": f"{driver_memory_mb()}m",
         # Ahead of Spark's own classpath: its lz4 and Kafka client are the ones we replace.
         CLASSPATH: os.pathsep.join(jars),
-        "spark.executor.extraClassPath": os.pathsep.join(jars),
+        EXECUTOR_CLASSPATH: os.pathsep.join(jars),
         "spark.sql.warehouse.dir": str(workspace.state_dir / "spark-warehouse"),
     }
-    if on_loopback:
+    if is_on_this_machine(master):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    if not local:
-        settings["spark.jars"] = ",".join(jars)
     for catalog in workspace.catalogs.values():
         settings |= spark_catalog_settings(catalog)
-    settings |= {**workspace.spark.conf, **conf}
+    settings |= given
+    if workspace.checkpoint_dir is not None:
+        # Spark's own choice fits what is no disk; the user's stays.
+        settings = {
+            key: value for key, value in settings.items() if key != CHECKPOINT_KEY or key in given
+        }
+    if not local:
+        settings |= cluster_settings(master, [Path(jar) for jar in jars], given, workspace.root)
     ours = f"-Dlog4j2.configurationFile={logging.as_uri()}"
     return {**settings, JAVA_OPTIONS: f"{ours} {settings.get(JAVA_OPTIONS, '')}".rstrip()}
-
-
-def shuffle_partitions(master: str) -> int:
-    """Return how many shuffle partitions fit: stateful queries keep this number for ever."""
-    if not master.startswith("local"):
-        return SHUFFLE_PARTITIONS_ON_A_CLUSTER
-    asked = master.removeprefix("local").strip("[]").split(",")[0]
-    return int(asked) if asked.isdigit() else (cores() if asked == "*" else 1)
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def driver_memory_mb() -> int:
-    """Return a quarter of the machine, within reason: locally the driver does all the work."""
-    quarter: int = psutil.virtual_memory().total // 4 // 2**20
-    return max(SMALLEST_DRIVER_MB, min(LARGEST_DRIVER_MB, quarter))
 
 
 def _said_to_java(workspace: Workspace, conf: Mapping[str, str]) -> str:

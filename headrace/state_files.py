@@ -177,7 +177,15 @@ def read(path: Path, kind: type[T], advice: str) -> T:
 
 def find(path: Path, kind: type[T]) -> T | None:
     """Read a file of JSON that was written here; None where there is none."""
-    return msgspec.json.decode(path.read_bytes(), type=kind) if path.exists() else None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (ValueError, msgspec.MsgspecError) as problem:
+        # Whatever is written here is there whole.
+        raise Terminal(
+            f"{path} is damaged: {problem}", "bring it back from a backup, or begin without it"
+        ) from None
 
 
 def _sync_folder(folder: Path) -> None:

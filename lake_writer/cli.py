@@ -9,26 +9,35 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from headrace.cli.command import FAILED, command_options, file_option, run, show
+from headrace.cli.http_option import http_option
+from headrace.cli.many_topics import any_of, ask_each, run_all, show_each, topic_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from headrace.config.kind_files import CheckedFile
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace.workspace import Workspace
+    from headrace.errors import HeadraceError
+    from headrace.http.address import Address
+    from lake_writer.findings import Findings
     from lake_writer.writer import LakeWriter
 
 
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of every command of a table, which is called with its workspace and the table."""
+    """Add the options of every command of a table, which is called with its workspace and file."""
 
     @wraps(command)
     def load(*, path: Path, workspace: Workspace, **options: object) -> object:
-        from headrace.config.load import load_lake_table
+        from headrace.config.kind_files import check_file
+        from headrace.config.load import known_names
 
-        return command(workspace, load_lake_table(path, workspace), **options)
+        checked = check_file(path, known_names(workspace), "lake_table")
+        return command(workspace, checked, **options)
 
-    return file_option("table's file (kind: lake_table)")(command_options(load))
+    options = topic_option(command_options(load))
+    return file_option("table's file (kind: lake_table)")(options)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,20 +48,42 @@ def lake_writer() -> None:
 
 @lake_writer.command()
 @click.option("--once", is_flag=True, help="Land the records that are there now, then end.")
+@http_option()
 @table_options
-def start(workspace: Workspace, table: LoadedLakeTable, *, once: bool, as_json: bool) -> None:
+def start(
+    workspace: Workspace,
+    checked: CheckedFile,
+    *,
+    topic: str | None,
+    once: bool,
+    http: Address | None,
+    as_json: bool,
+) -> int:
     """Land a topic until Ctrl-C.
 
     If the table is missing, the writer creates it from the schema. While the writer runs, the
     table follows the schema as far as schema_evolution allows. Every commit stores the offsets at
     its end, so a batch that is repeated after a crash lands once. If a system does not answer, the
     writer retries with growing pauses. Ctrl-C or SIGTERM lets the current batch finish; a second
-    Ctrl-C ends the command at once.
+    Ctrl-C ends the command at once. With --http, Prometheus and probes can ask how it fares.
+
+    If the file is for many topics (`for_each`), all of them land, each in a table of its own, and
+    new topics are read within seconds. With `--once`, one lands after the other.
     """
+    from headrace.config.load import lake_table_of
+    from headrace.config.many_topics import one_of
+    from headrace.http.board import Board
+    from headrace.http.server import serving
     from headrace.signals import Drain
     from headrace.spark import session
     from lake_writer.spark_settings import writer_settings
 
+    if checked.template is not None and topic is None:
+        if once:
+            return _start_each_once(workspace, checked, as_json=as_json)
+        run_all(workspace, checked.document.path, None, http=http, as_json=as_json)
+        return 0
+    table = lake_table_of(one_of(checked, topic))
     name = f"lake-writer-{table.config.name}"
     prepared: list[LakeWriter] = []
 
@@ -65,32 +96,73 @@ def start(workspace: Workspace, table: LoadedLakeTable, *, once: bool, as_json: 
 
     with (
         Drain() as drain,
+        serving(http, board := Board(name, drain)),
         session(workspace, name, writer_settings(), lasting=not once, meanwhile=prepare) as spark,
     ):
-        landed = prepared[0].run(spark, drain, once=once)
+        landed = prepared[0].run(spark, drain, once=once, board=board)
     _show(table, asdict(landed), as_json=as_json)
+    return 0
+
+
+def _start_each_once(workspace: Workspace, checked: CheckedFile, *, as_json: bool) -> int:
+    """Land what the topics have now, one after the other."""
+    from headrace.config.load import lake_table_of
+    from headrace.kafka.many_topics import files_now
+    from headrace.signals import Drain
+    from headrace.spark import session
+    from lake_writer.spark_settings import writer_settings
+    from lake_writer.writer import LakeWriter
+
+    files = files_now(checked, None, workspace)
+    name = f"lake-writer-{checked.document.path.stem}"
+    with Drain() as drain, session(workspace, name, writer_settings()) as spark:
+
+        def land(one: CheckedFile) -> tuple[str, dict[str, Any]]:
+            table = lake_table_of(one)
+            writer = LakeWriter(workspace, table)
+            writer.prepare()
+            return table.config.table.identifier, asdict(writer.run(spark, drain, once=True))
+
+        answers = list(ask_each(files, land, drain))
+    return _show_each(answers, as_json=as_json)
 
 
 @lake_writer.command()
 @table_options
-def audit(workspace: Workspace, table: LoadedLakeTable, *, as_json: bool) -> int:
+def audit(workspace: Workspace, checked: CheckedFile, *, topic: str | None, as_json: bool) -> int:
     """Compare the table with its topic, offset by offset.
 
     It reports offsets that are missing, offsets that are there twice, and up to where the table is
     complete. An offset is not missing if the topic has no record there (compaction, ends of
     transactions), or if the record was rejected. The exit code is 1 if anything is wrong. The
     writer may run at the same time. The command needs no JVM.
+
+    If the file is for many topics (`for_each`), it compares the tables of all of them.
     """
+    from headrace.config.load import lake_table_of
+    from headrace.kafka.many_topics import files_now
     from lake_writer.audit import audit as compare
 
-    found = compare(workspace, table)
-    show(found.to_json(), found.to_text(), as_json=as_json)
-    return 0 if found.ok else FAILED
+    def ask(one: CheckedFile) -> Findings:
+        return compare(workspace, lake_table_of(one))
+
+    files = files_now(checked, topic, workspace)
+    if checked.template is None or topic is not None:
+        found = ask(files[0])
+        show(found.to_json(), found.to_text(), as_json=as_json)
+        return 0 if found.ok else FAILED
+    answers = list(ask_each(files, ask))
+    code = show_each(
+        "tables", answers, lambda one: one.to_json(), lambda one: one.to_text(), as_json=as_json
+    )
+    return code or any_of(answers, lambda one: not one.ok)
 
 
 @lake_writer.command()
 @table_options
-def maintain(workspace: Workspace, table: LoadedLakeTable, *, as_json: bool) -> None:
+def maintain(
+    workspace: Workspace, checked: CheckedFile, *, topic: str | None, as_json: bool
+) -> int:
     """Compact the table, expire old snapshots, and remove orphan files.
 
     Past hours with many small files are compacted, hour by hour and sorted by ingestion time, so
@@ -99,26 +171,59 @@ def maintain(workspace: Workspace, table: LoadedLakeTable, *, as_json: bool) -> 
     refers to are removed when they are three days old. The writer and replays may run at the same
     time. Ctrl-C ends the command after the current step.
     """
+    from headrace.config.load import lake_table_of
+    from headrace.kafka.many_topics import files_now
     from headrace.signals import Drain
     from headrace.spark import session
     from lake_writer.maintenance import Maintenance
 
-    maintenance = Maintenance(workspace, table)
-    with Drain() as drain, session(workspace, f"maintain-{table.config.name}") as spark:
-        done = maintenance.run(spark, drain)
-    _show(table, asdict(done), as_json=as_json)
-    if done.left and not as_json:
-        click.echo(
-            "  left for the next run, because other jobs committed first each time: "
-            f"{', '.join(done.left)}"
-        )
+    files = files_now(checked, topic, workspace)
+    is_one = checked.template is None or topic is not None
+    # What is wrong with one is said before Spark starts.
+    name = lake_table_of(files[0]).config.name if is_one else checked.document.path.stem
+    with Drain() as drain, session(workspace, f"maintain-{name}") as spark:
+
+        def work(one: CheckedFile) -> tuple[str, dict[str, Any]]:
+            table = lake_table_of(one)
+            done = Maintenance(workspace, table).run(spark, drain)
+            return table.config.table.identifier, asdict(done)
+
+        if is_one:
+            name, done = work(files[0])
+        else:
+            answers = list(ask_each(files, work, drain))
+    if not is_one:
+        return _show_each(answers, as_json=as_json)
+    show({"table": name, **done}, _text(name, done), as_json=as_json)
+    return 0
 
 
 def _show(table: LoadedLakeTable, done: Mapping[str, object], *, as_json: bool) -> None:
     name = table.config.table.identifier
+    show({"table": name, **done}, _text(name, done), as_json=as_json)
+
+
+def _show_each(
+    answers: Sequence[tuple[str, tuple[str, dict[str, Any]] | HeadraceError]], *, as_json: bool
+) -> int:
+    return show_each(
+        "tables",
+        answers,
+        lambda one: {"table": one[0], **one[1]},
+        lambda one: _text(*one),
+        as_json=as_json,
+    )
+
+
+def _text(name: str, done: Mapping[str, object]) -> str:
     counts = {what: count for what, count in done.items() if isinstance(count, int)}
     shown = ", ".join(f"{what.replace('_', ' ')} {count:,}" for what, count in counts.items())
-    show({"table": name, **done}, f"table {name}\n  {shown}", as_json=as_json)
+    lines = [f"table {name}", f"  {shown}"]
+    left = done.get("left")
+    if isinstance(left, list | tuple) and left:
+        other = "left for the next run, because other jobs committed first each time"
+        lines.append(f"  {other}: {', '.join(map(str, left))}")
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -39,6 +39,16 @@ class LandingWork:
     location: TableLocation
     ranges: Mapping[int, range]
 
+    @property
+    def weight(self) -> int:
+        """How many offsets it is about."""
+        return sum(map(len, self.ranges.values()))
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it shares nothing: the producer of rejected records is one for all."""
+        return False
+
     def do(self) -> Written:
         """Do it; the files are complete and the bad records kept when this returns."""
         # A batch makes no cycles, and its messages by the thousand would be looked through for them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -12,6 +12,7 @@ import structlog
 from headrace.iceberg.append import remove_quietly
 from headrace.iceberg.catalog import table_loader
 from headrace.iceberg.table_files import location_of
+from headrace.jvm.tasks import TaskSlots
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.leaders import NO_EPOCH, Reached
 from headrace.kafka.positions import capped
@@ -20,15 +21,18 @@ from headrace.landing.commit_state import Identity
 from headrace.landing.commits import TableBatch, TableCommits, reader_of
 from headrace.landing.completeness import Ends, NeverAhead
 from headrace.line.job import Batch
-from headrace.line.line import Line, run_lines
+from headrace.line.line import Line
+from headrace.line.run import run_lines
 from headrace.locks import hold
+from lake_writer.facts import TableFacts
 from lake_writer.following import Following
+from lake_writer.landed import Landed, Shown
 from lake_writer.plan import landing_plan
 from lake_writer.slices import ASSUMED_BYTES, part_of, sampled_bytes, slices, tasks_for
 from lake_writer.task import LandingWork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import timedelta
     from pathlib import Path
 
@@ -36,7 +40,10 @@ if TYPE_CHECKING:
 
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.board import Board
     from headrace.kafka.leaders import TopicEnds
+    from headrace.landing.completeness import Completeness
+    from headrace.landing.totals import TableTotals
     from headrace.signals import Drain
     from lake_writer.task import Written
 
@@ -45,42 +52,40 @@ LEAST_IDLE_S = 5.0
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
-    """What a run brought into the table."""
-
-    commits: int = 0
-    rows: int = 0
-    quarantined: int = 0
-    dropped: int = 0
-
-
 class LakeWriter:
     """Lands one topic in one table: a command of its own."""
 
-    def __init__(self, workspace: Workspace, table: LoadedLakeTable) -> None:
+    def __init__(
+        self, workspace: Workspace, table: LoadedLakeTable, kafka: KafkaCluster | None = None
+    ) -> None:
         self._workspace = workspace
-        self._job = LandingJob(workspace, table)
+        kafka = kafka or KafkaCluster(workspace.cluster(table.config.source.cluster))
+        self._job = LandingJob(workspace, table, kafka)
 
     def prepare(self) -> None:
         """Check the topic, and make the table or bring it to the schema."""
         self._job.prepare()
 
-    def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Landed:
+    def run(
+        self, spark: SparkSession, drain: Drain, *, once: bool, board: Board | None = None
+    ) -> Landed:
         """Run until everything there is now has landed, or until asked to drain.
 
         What fails for now is tried again from where the table then is, later each time.
         """
-        with self.held(spark.sparkContext.defaultParallelism, once=once) as job:
+        with self.held(TaskSlots(spark), once=once) as job:
             checkpoint = self._state / "checkpoint"
-            run_lines([Line(job.name, [job], checkpoint, once=once)], spark, drain)
+            line = Line(job.name, [job], checkpoint, once=once)
+            if board is not None:
+                board.show(TableFacts(job.name, job.table, line.standings))
+            run_lines([line], spark, drain)
         return job.landed
 
     @contextmanager
-    def held(self, cores: int, *, once: bool) -> Iterator[LandingJob]:
-        """Hold the table against a second writer here; its job is for a line with so many cores."""
+    def held(self, slots: Callable[[], int], *, once: bool) -> Iterator[LandingJob]:
+        """Hold the table against a second writer here; its line runs so many tasks at a time."""
         job = self._job
-        job.once, job.cores = once, cores
+        job.once, job.slots = once, slots
         with hold(self._state / "lock", f"lake writer {job.name}", "stop that one first"):
             yield job
 
@@ -92,16 +97,17 @@ class LakeWriter:
 class LandingJob:
     """A job of the line: one topic, from where its table is on."""
 
-    def __init__(self, workspace: Workspace, table: LoadedLakeTable) -> None:
+    def __init__(self, workspace: Workspace, table: LoadedLakeTable, kafka: KafkaCluster) -> None:
         config = table.config
         self.name = config.name
         self.once = False
-        self.cores = 1
+        self.slots: Callable[[], int] = lambda: 1
         self.landed = Landed()
+        self.shown = Shown()
         self._workspace = workspace
         self._table = table
         self._config = config
-        self._kafka = KafkaCluster(workspace.cluster(config.source.cluster))
+        self._kafka = kafka
         self._source = SourceTopic(self._kafka, config.source.topic, config.source.on_data_loss)
         self._reader = reader_of(config.name)
         self._load = table_loader(workspace, config.table.identifier)
@@ -132,6 +138,29 @@ class LandingJob:
         until = self._until or {}
         return all(self._starts.get(number, 0) >= end for number, end in until.items())
 
+    @property
+    def table(self) -> str:
+        """The name of its table."""
+        return self._config.table.identifier
+
+    @property
+    def totals(self) -> TableTotals:
+        """What the table has, as of the last commit."""
+        return self._commits.totals
+
+    @property
+    def completeness(self) -> Completeness:
+        """Up to when the table has everything."""
+        return self._commits.completeness
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets were behind the table when the topic was looked at last."""
+        if not self.shown.ends:
+            return None
+        at = dict(self._starts)
+        return sum(max(0, end - at.get(number, 0)) for number, end in self.shown.ends.items())
+
     def prepare(self) -> None:
         """Check the topic, and make the table or bring it to the schema."""
         self._kafka.require_topic(self._config.source.topic)
@@ -158,6 +187,7 @@ class LandingJob:
 
     def next_batch(self) -> Batch | None:
         """Return the ranges of the next commit, as tasks write their files."""
+        self.shown.planned_at_s = time.monotonic()
         held = self._see_ends()
         # A partition that is new since the start is read from its beginning.
         self._starts = held.starting_offsets("earliest") | self._starts
@@ -184,7 +214,8 @@ class LandingJob:
             # Certainly nobody's: no commit has heard of them.
             remove_quietly(self._load().io, [file.file_path for file in files])
             raise problems[0]
-        self._commits.commit(replace(self._batch, files=files))
+        with self.shown.commits.timed():
+            self._commits.commit(replace(self._batch, files=files))
         self._starts, self._epochs = dict(self._batch.ends), dict(self._batch.epochs)
         self._confirmed_at_s = time.monotonic()
         self._count(answers)
@@ -200,6 +231,7 @@ class LandingJob:
         """Ask what the topic holds: when all of that has landed, the table is complete up to now."""
         now_us = self._clock.now_us()
         held = self._source.look(self._reader, self._topic_id, self._starts)
+        self.shown.ends = held.next_offsets
         if self._kafka.replaced(self._source.topic, self._reached(), held):
             # A batch deals with it; what the topic holds is not what the table is to have.
             return held
@@ -243,7 +275,7 @@ class LandingJob:
         table = self._following.before_batch(self._load())
         plan = replace(self._plan, values=self._following.values)
         location = location_of(table, self._config.table.target_file_size)
-        number = tasks_for(records, self._record_bytes or ASSUMED_BYTES, self.cores)
+        number = tasks_for(records, self._record_bytes or ASSUMED_BYTES, self.slots())
         return [LandingWork(plan, location, part) for part in slices(ranges, number)]
 
     def _count(self, answers: Sequence[Written]) -> None:
@@ -260,6 +292,7 @@ class LandingJob:
             self.landed.quarantined + quarantined,
             self.landed.dropped + dropped,
         )
+        self.shown.count(answers)
         log.info(
             "batch landed",
             table=self.name,

@@ -17,12 +17,17 @@ from headrace.cli.command import (
     run,
     with_workspace,
 )
+from headrace.cli.http_option import http_option
+from headrace.cli.many_topics import any_of, ask_each, require_all, run_all, show_each, topic_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.config.kind_files import CheckedFile
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.address import Address
+    from router.audit.audit import StreamAudit
 
 config_option = file_option("stream's file (kind: stream)")
 region_option = click.option(
@@ -31,17 +36,24 @@ region_option = click.option(
 
 
 def with_stream(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--workspace`; call a command with it, and with the stream as a deployment runs it."""
+    """Add `--workspace` and `--topic`; call a command with the stream as a deployment runs it."""
 
     @wraps(command)
-    def load(*, path: Path, workspace: Workspace, region: str | None, **options: object) -> object:
+    def load(
+        *,
+        path: Path,
+        workspace: Workspace,
+        region: str | None,
+        topic: str | None,
+        **options: object,
+    ) -> object:
         from headrace.config.load import load_stream
         from headrace.config.stream.effective import effective
 
-        stream = effective(load_stream(path, workspace), workspace, region)
+        stream = effective(load_stream(path, workspace, topic), workspace, region)
         return command(workspace, stream, **options)
 
-    return with_workspace(load)
+    return with_workspace(topic_option(load))
 
 
 def stream_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,16 +80,21 @@ def router() -> None:
     help="Let this output, or `quarantine`, leave the topic that it has read for the one that the "
     "file names now, or for one that was re-created.",
 )
+@http_option()
 @format_option
-@with_stream
+@topic_option
+@with_workspace
 @log_option
 def start(
     workspace: Workspace,
-    stream: Effective,
+    path: Path,
+    topic: str | None,
+    region: str | None,
     *,
     outputs: tuple[str, ...],
     once: bool,
     begin_again: tuple[str, ...],
+    http: Address | None,
     as_json: bool,
 ) -> None:
     """Run the jobs of a stream until Ctrl-C.
@@ -94,19 +111,50 @@ def start(
     `on_conflict: refuse` the second one does not start.
 
     Kafka shows the lag under the consumer groups `headrace.<stream>.<output>`. The ledger says
-    what happened to every record; `router audit` checks it.
+    what happened to every record; `router audit` checks it. With --http, Prometheus and probes can
+    ask how it fares.
+
+    If the file is for many topics (`for_each`), all of their streams run, and new topics are read
+    within seconds.
     """
+    from headrace.config.kind_files import check_file
+    from headrace.config.load import known_names, stream_of
+    from headrace.config.many_topics import one_of
+    from headrace.config.stream.effective import effective
+    from headrace.errors import UsageError
+    from headrace.http.board import Board
+    from headrace.http.server import serving
     from headrace.signals import Drain
     from headrace.spark import session
     from router.run import report
     from router.run.jobs import StreamRouter
 
+    checked = check_file(path, known_names(workspace), "stream")
+    if checked.template is not None and topic is None:
+        if begin_again:
+            raise UsageError("--begin-again is for one topic", "name it: --topic TOPIC")
+        if not once:
+            run_all(workspace, path, region, outputs, http=http, as_json=as_json)
+            return
+        from router.run.many_topics import run_each_once
+
+        answers = run_each_once(workspace, checked, region, outputs)
+        show_each(
+            "streams",
+            answers,
+            lambda one: report.facts(*one),
+            lambda one: report.as_text(*one),
+            as_json=as_json,
+        )
+        require_all(answers)
+        return
+    stream = effective(stream_of(one_of(checked, topic, region)), workspace, region)
     name = stream.config.name
-    with Drain() as drain:
+    with Drain() as drain, serving(http, board := Board(f"router {name}", drain)):
         stream_router = StreamRouter(workspace, stream, outputs, begin_again)
         conf, check = stream_router.settings(), stream_router.prepare
         with session(workspace, f"router-{name}", conf, lasting=not once, meanwhile=check) as spark:
-            counts = stream_router.run(spark, drain, once=once)
+            counts = stream_router.run(spark, drain, once=once, board=board)
     click.echo(report.as_json(name, counts) if as_json else report.as_text(name, counts))
 
 
@@ -183,8 +231,15 @@ def explain(
 
 
 @router.command()
-@stream_options
-def audit(workspace: Workspace, stream: Effective, *, as_json: bool) -> int:
+@config_option
+@region_option
+@output_option
+@topic_option
+@with_workspace
+@log_option
+def audit(
+    workspace: Workspace, path: Path, region: str | None, topic: str | None, *, as_json: bool
+) -> int:
     """Check in the ledgers what happened to every record of the topic, and report any gap.
 
     For each output and partition, it shows the first offset and the next offset; how many records
@@ -195,14 +250,29 @@ def audit(workspace: Workspace, stream: Effective, *, as_json: bool) -> int:
     read twice, lost to retention or is unaccounted for, if the topic was re-created, or if the
     ledger is damaged. Lag alone is not an error. The router may run at the same time.
 
+    If the file is for many topics (`for_each`), it checks the streams of all of them.
+
     For example: `router audit -c streams/playback.yaml -o json`
     """
+    from headrace.config.kind_files import check_file
+    from headrace.config.load import known_names, stream_of
+    from headrace.config.stream.effective import effective
+    from headrace.kafka.many_topics import files_now
     from router.audit import report
     from router.audit.audit import audit
 
-    found = audit(workspace, stream)
-    click.echo(report.as_json(found) if as_json else report.as_text(found))
-    return FAILED if found.findings else 0
+    def ask(one: CheckedFile) -> StreamAudit:
+        return audit(workspace, effective(stream_of(one), workspace, region))
+
+    checked = check_file(path, known_names(workspace), "stream")
+    files = files_now(checked, topic, workspace, region)
+    if checked.template is None or topic is not None:
+        found = ask(files[0])
+        click.echo(report.as_json(found) if as_json else report.as_text(found))
+        return FAILED if found.findings else 0
+    answers = list(ask_each(files, ask))
+    code = show_each("streams", answers, report.facts, report.as_text, as_json=as_json)
+    return code or any_of(answers, lambda one: bool(one.findings))
 
 
 @router.group()

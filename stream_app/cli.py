@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from headrace.cli.command import app_option, command_options, show
+from headrace.cli.http_option import http_option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.address import Address
 
 
 @click.command(name="run")
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
     help="Read this candidate instead of the one that the file selects.",
 )
 @click.option("--once", is_flag=True, help="Process the records that are there now, then end.")
+@http_option()
 @command_options
 def run_app(
     path: Path,
     selections: tuple[str, ...],
     *,
     once: bool,
+    http: Address | None,
     workspace: Workspace,
     as_json: bool,
 ) -> None:
@@ -37,17 +41,27 @@ def run_app(
 
     The same file runs over the past with `backfill replay -c APP.yaml`: there each dynamic source
     reads its candidate of type iceberg. A source of type hybrid reads its table first and then
-    goes on live. docs/applications.md describes the file.
+    goes on live. docs/applications.md describes the file. With --http, Prometheus and probes can
+    ask how it fares.
     """
     from headrace.config.load import load_app
+    from headrace.http.board import Board
+    from headrace.http.server import serving
     from headrace.signals import Drain
     from headrace.spark import session
     from stream_app.live import live_sources, run_live
 
     app = load_app(path, workspace)
-    live = live_sources(app, _choices(selections))
-    with Drain() as drain, session(workspace, f"app-{app.config.name}", lasting=not once) as spark:
-        ran = run_live(app, workspace, spark, live, drain, once=once)
+    choices, job = _choices(selections), f"app-{app.config.name}"
+    live = live_sources(app, choices)
+    with (
+        Drain() as drain,
+        serving(http, board := Board(job, drain)),
+        session(workspace, job, lasting=not once) as spark,
+    ):
+        ran = run_live(
+            app, workspace, spark, live, drain, once=once, show=board.show, choices=choices
+        )
     name, sink, late = app.config.name, app.config.sink.location, ran.dropped_late
     facts = {
         "application": name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from backfill.lookups.frames import LookupFrames
-from headrace import state_files
+from headrace.application.held_state import CHECKPOINT, held_state, refuse_elsewhere
 from headrace.application.late_rows import DroppedLate, LateRows
 from headrace.application.live import LiveStart, live_stream
 from headrace.application.live_source import rejected_folder
@@ -18,8 +18,9 @@ from headrace.application.sinks import start
 from headrace.application.transform import Sources, bound_ahead, result_of, with_watermarks
 from headrace.config.app.file import HybridSource, IcebergSource, KafkaTopics
 from headrace.errors import UsageError
-from headrace.locks import hold
+from headrace.queries.checkpoint import keep
 from headrace.queries.streaming import finish
+from stream_app.facts import AppFacts
 from stream_app.follow.decisions import FollowWatch
 from stream_app.follow.streams import followed_streams, name_of
 from stream_app.hybrid import hybrid_streams
@@ -27,13 +28,13 @@ from stream_app.rewind import cut
 from stream_app.topics import store_topic_ids, topic_ids, topics_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
+    from headrace.queries.checkpoint import Place
     from headrace.signals import Drain
 
 Live: TypeAlias = KafkaTopics | HybridSource | IcebergSource
@@ -75,31 +76,39 @@ def run_live(  # noqa: PLR0913 - a run is made of these
     drain: Drain,
     *,
     once: bool,
+    show: Callable[[AppFacts], object] = lambda _facts: None,
+    choices: Mapping[str, str] | None = None,
 ) -> LiveRun:
     """Run until everything there is now is processed, or until asked to drain."""
-    state = workspace.state_dir / "app" / app.config.name
-    with hold(state / "lock", f"application {app.config.name}", "stop that one first"):
+    folder = workspace.state_dir / "app" / app.config.name
+    held_by = f"application {app.config.name}", "stop that one first"
+    with held_state(workspace, spark, folder, held_by) as held:
+        state, checkpoint = held.folder, held.checkpoint
+        # What keeps files beside it has it here.
+        here = state / CHECKPOINT
         cut.finish(state, workspace)
-        checkpoint = state / "checkpoint"
         reads = {name: name_of(app, one) for name, one in live.items()}
         refuse_other_sources(checkpoint, reads)
         store_topic_ids(checkpoint, topic_ids(workspace, topics_behind(app, reads.values())))
         fresh = not any((checkpoint / "offsets").glob("[0-9]*"))
-        opening = LiveStart(spark, workspace, app, once, fresh)
+        opening = LiveStart(spark, workspace, app, once, fresh, held.relay)
+        _refuse_beside(checkpoint, app, live)
         marked = _frames(opening, live)
         followed = {name: one for name, one in live.items() if isinstance(one, IcebergSource)}
-        tables = followed_streams(opening, checkpoint, followed)
+        tables = followed_streams(opening, here, followed)
         # Its rows come in the order of their arrival, but for the threshold.
         marked |= with_watermarks(
             app, tables, dict.fromkeys(tables, smallest_threshold(followed.values()))
         )
-        marked |= LookupFrames(spark, app, workspace).live(checkpoint, state)
+        marked |= LookupFrames(spark, app, workspace).live(here, state)
         result = result_of(app, Sources(spark, marked), workspace.root)
         # With an end of their own the sources say themselves when everything is processed.
         name, late = app.config.name, LateRows(None, is_of_tables)
-        query = start(result, app.config.sink, workspace, name, checkpoint, late)
-        watch = FollowWatch(checkpoint) if followed else None
-        rows = finish(query, name, drain, until_no_data=once, watch=watch)
+        query = start(result, app.config.sink, workspace, name, checkpoint, late, held.still_ours)
+        watch = FollowWatch(here) if followed else None
+        facts = AppFacts(app.config, choices or {})
+        show(facts)
+        rows = finish(query, name, drain, until_no_data=once, watch=watch, on_batch=facts.see)
         readers = (
             source.live if isinstance(source, HybridSource) else name_of(app, source)
             for source in live.values()
@@ -108,11 +117,19 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         return LiveRun(rows, sum(map(counted, folders), Counter()), late.total)
 
 
-def refuse_other_sources(checkpoint: Path, reads: Mapping[str, str]) -> None:
+def _refuse_beside(checkpoint: Place, app: LoadedApp, live: Mapping[str, Live]) -> None:
+    for name, source in live.items():
+        if not isinstance(source, KafkaTopics):
+            refuse_elsewhere(checkpoint, f"{name} of {app.config.name}")
+    for name in app.config.lookups:
+        refuse_elsewhere(checkpoint, f"{name} of {app.config.name}")
+
+
+def refuse_other_sources(checkpoint: Place, reads: Mapping[str, str]) -> None:
     """Refuse to go on from positions in one source with another; keep which ones they are."""
     kept = checkpoint.with_name(cut.SOURCES)
     if not checkpoint.exists() or not kept.exists():
-        state_files.write(kept, json.dumps(dict(reads)).encode())
+        keep(kept, json.dumps(dict(reads)).encode())
         return
     begun = cut.sources_begun_with(checkpoint.parent)
     for name, candidate in reads.items():

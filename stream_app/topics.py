@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from headrace import state_files
 from headrace.config.app.file import HybridSource, KafkaTopics
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.source_topic import Reader, TopicRecreated
+from headrace.queries.checkpoint import keep
+from headrace.queries.checkpoint import kept as read_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
+    from headrace.queries.checkpoint import Place
 
 KEPT: Final = "topics.json"
 
@@ -41,19 +42,19 @@ def topic_ids(workspace: Workspace, sources: Iterable[KafkaTopics]) -> dict[str,
     return found
 
 
-def stored_topic_ids(checkpoint: Path) -> dict[str, str]:
+def stored_topic_ids(checkpoint: Place) -> dict[str, str]:
     """Return the ids of the topics that a checkpoint's offsets are of."""
     kept = checkpoint.with_name(KEPT)
     if not checkpoint.exists() or not kept.exists():
         return {}
-    return state_files.read(kept, dict[str, str], f"restore it, or remove {checkpoint.parent}")
+    return read_kept(kept, dict[str, str], f"restore it, or remove {checkpoint.parent}")
 
 
-def store_topic_ids(checkpoint: Path, ids: Mapping[str, str]) -> None:
+def store_topic_ids(checkpoint: Place, ids: Mapping[str, str]) -> None:
     """Refuse topics that are not those of the checkpoint; keep which ones they are."""
     known = stored_topic_ids(checkpoint)
     refuse_recreated(known, ids)
-    state_files.write(checkpoint.with_name(KEPT), json.dumps({**known, **ids}).encode())
+    keep(checkpoint.with_name(KEPT), json.dumps({**known, **ids}).encode())
 
 
 def refuse_recreated(known: Mapping[str, str], ids: Mapping[str, str]) -> None:

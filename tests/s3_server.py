@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import sys
 import urllib.request
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.embedded.broker import free_port, is_taken
+from headrace.embedded.broker import free_port
 from headrace.embedded.process import wait_until
 from tests.limits import LIMIT_S
 
@@ -24,13 +26,14 @@ class S3Server:
     """A server with one empty bucket."""
 
     port: int = field(default_factory=free_port)
+    host: str = "127.0.0.1"
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        command = [sys.executable, "-m", "moto.server", "-H", self.host, "-p", str(self.port)]
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        assert wait_until(lambda: is_taken(self.port), LIMIT_S)
+        assert wait_until(self._answers, LIMIT_S)
         asked = urllib.request.Request(f"{self.endpoint}/{BUCKET}", method="PUT")  # noqa: S310 - our own address
         urllib.request.urlopen(asked).close()  # noqa: S310 - as above
         return self
@@ -39,10 +42,15 @@ class S3Server:
         self._process.terminate()
         self._process.wait(LIMIT_S)
 
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection((self.host, self.port), 1.0):
+            return True
+        return False
+
     @property
     def endpoint(self) -> str:
         """Its address."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def properties(self) -> dict[str, str]:

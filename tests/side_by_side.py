@@ -30,15 +30,18 @@ LONGEST: Final = (
     "tests/end_to_end/test_no_secret_gets_out.py",
     *THREE_BROKERS,
     "tests/end_to_end/test_standalone_cluster.py",
+    "tests/faults/test_hosts.py",
     "tests/faults/test_dev_stack.py",
     "tests/faults/test_router_kills.py",
     "tests/integration/test_class_archive.py",
     "tests/integration/app/test_examples.py",
     "tests/faults/test_lake_writer_kills.py",
+    "tests/faults/test_fleet_kills.py",
     "tests/end_to_end/test_init.py",
     "tests/integration/lake_writer/test_stores.py",
     "tests/integration/app/test_cdc_example.py",
     "tests/integration/app/test_ahead.py",
+    "tests/end_to_end/test_many_topics.py",
 )
 
 

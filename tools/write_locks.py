@@ -29,6 +29,7 @@ JAR_LOCKS = {
     "benchmarks/jars.lock": ("connect",),
     "benchmarks/flink.lock": ("flink",),
     "benchmarks/routers.lock": ("kafka-streams", "flink-sql"),
+    "tests/hadoop.lock": ("hadoop",),
     "tests/search_nodes.lock": ("opensearch-2", "opensearch-3", "elasticsearch"),
 }
 SPARK = "4.1.3"
@@ -38,6 +39,8 @@ FLINK = "2.1.1"
 ICEBERG = "1.12.0"
 # The newest that runs on Java 17.
 OPENSEARCH = "2.19.6"
+# Their roots are all there is to them.
+ALONE = frozenset({"hadoop"})
 SEARCH_NODE = "{}.distribution.integ-test-zip"
 # Group, artifact, version; "zip" where it is no jar.
 ROOTS: dict[str, list[tuple[str, ...]]] = {
@@ -124,6 +127,18 @@ ROOTS: dict[str, list[tuple[str, ...]]] = {
         ("at.yawk.lz4", "lz4-java", "1.10.1"),
         ("org.slf4j", "slf4j-simple", "2.0.18"),
     ],
+    # HDFS and YARN, for tests: what they need beside the Hadoop that pyspark brings, and no more.
+    "hadoop": [
+        ("org.apache.hadoop", "hadoop-client-minicluster", "3.4.2"),
+        ("junit", "junit", "4.13.2"),
+        ("org.hamcrest", "hamcrest-core", "1.3"),
+        *(
+            ("org.bouncycastle", f"{name}-jdk18on", "1.78.1")
+            for name in ("bcprov", "bcpkix", "bcutil")
+        ),
+        ("javax.xml.bind", "jaxb-api", "2.3.1"),
+        ("javax.activation", "javax.activation-api", "1.2.0"),
+    ],
     # Whole search nodes, for tests. The first comes without the module that ingest pipelines need.
     "opensearch-2": [
         (SEARCH_NODE.format("org.opensearch"), "opensearch", OPENSEARCH, "zip"),
@@ -154,6 +169,7 @@ EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
     "flink": (),
     "kafka-streams": (("org.lz4", "*"),),
     "flink-sql": (("org.lz4", "*"),),
+    "hadoop": (),
     "opensearch-2": (),
     "opensearch-3": (),
     "elasticsearch": (),
@@ -179,7 +195,8 @@ def resolve(jar_set: str) -> list[Jar]:
         f'<override org="{group}" module="{artifact}" rev="{version}"/>'
         for group, artifact, version, *_ in ROOTS[jar_set]
     )
-    roots = (ivy.dependency(*root, transitive=True) for root in ROOTS[jar_set])
+    transitive = jar_set not in ALONE
+    roots = (ivy.dependency(*root, transitive=transitive) for root in ROOTS[jar_set])
     with tempfile.TemporaryDirectory() as name:
         target = Path(name)
         ivy.retrieve(ivy.module(roots, rules), target, "[organisation]/[artifact]/[revision].[ext]")

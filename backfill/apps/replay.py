@@ -30,21 +30,26 @@ from backfill.apps.used_columns import table_uses
 from backfill.lookups.frames import LookupFrames
 from backfill.run import tags
 from backfill.run.certificate import US_PER_MS, certificate_of
+from backfill.run.facts import Reach, ReplayFacts
 from backfill.run.fingerprint import AppFingerprint, refuse_changed
 from backfill.run.measurements import totals
 from backfill.run.options import bounds_of, tables_of
 from backfill.run.planning import plan_to_run, sources_of
 from backfill.run.request import held_by, state_of
 from backfill.run.watermarks import log_widening, require_known, watermarks_of
+from headrace.application.held_state import held_state, refuse_elsewhere
 from headrace.application.late_rows import LateRows
 from headrace.application.sinks import start
 from headrace.application.transform import Sources, result_of, with_watermarks
 from headrace.errors import UsageError
-from headrace.locks import hold
+from headrace.iceberg.catalog import load_table
+from headrace.jvm.relay import RELAY
+from headrace.queries.checkpoint import mirror
+from headrace.queries.hadoop_path import HadoopPath
 from headrace.queries.streaming import finish
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -55,6 +60,7 @@ if TYPE_CHECKING:
     from backfill.run.pace import Rate
     from backfill.run.request import ReplayRequest
     from backfill.run.state import RunState
+    from headrace.application.held_state import HeldState
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from headrace.signals import Drain
@@ -73,14 +79,18 @@ class AppRun:
 
 
 def replay_app(
-    run: AppRun, request: ReplayRequest | None, spark: SparkSession, drain: Drain
+    run: AppRun,
+    request: ReplayRequest | None,
+    spark: SparkSession,
+    drain: Drain,
+    show: Callable[[ReplayFacts], object] | None = None,
 ) -> Certificate:
     """Run an application over a period; its certificate says what was read, and what was late.
 
     Without a request the run goes on by the plan that it was begun with.
     """
     state = state_of(run.workspace, run.run_id)
-    with hold(state.lock, *held_by(run.run_id)):
+    with held_state(run.workspace, spark, state.folder, held_by(run.run_id)) as held:
         plan = _plan(run, request, state, spark)
         for source in sources_of(run.workspace, plan).values():
             tags.hold(source, run.run_id)
@@ -88,8 +98,20 @@ def replay_app(
         # Of pinned snapshots a batch is read again as it was.
         late = LateRows(state.folder / "late.jsonl", lambda _, __: True)
         watch = ReplayWatch(plan)
+        if show is not None:
+            done, _ = state.committed()
+            rows = sum(step.rows for step in plan.steps[:done])
+            show(facts := ReplayFacts(run.run_id, plan, Reach(done, rows)))
+            watch = ReplayWatch(plan, told=facts.reached)
         log_widening(plan)
-        replay = AppReplay(run, plan, state, spark)
+        for table in (source.name for source in plan.sources):
+            run.workspace.require_reached(
+                f"the location of {table}", load_table(run.workspace, table).location()
+            )
+        for lookup in plan.lookups:
+            refuse_elsewhere(held.checkpoint, f"{lookup.name} of {run.app.config.name}")
+        replay = AppReplay(run, plan, state, spark, held)
+        replay.mirror()
         stages = stages_in(plan, spark)
         for stage in stages:
             done, _ = state.committed()
@@ -99,6 +121,7 @@ def replay_app(
                 continue
             query = replay.start(stage, late)
             finish(query, run.app.config.name, drain, until_no_data=True, watch=watch)
+            replay.mirror()
         certificate = replay.certificate(late)
         if certificate.complete:
             state.store_certificate(certificate.to_json())
@@ -145,6 +168,7 @@ class AppReplay:
     plan: Plan
     state: RunState
     spark: SparkSession
+    held: HeldState
     unread: Collection[str] = ()
 
     def start(self, stage: Stage, late: LateRows) -> StreamingQuery:
@@ -170,9 +194,19 @@ class AppReplay:
             sink if record.staged is None else staging_of(sink, self.run.run_id),
             self.run.workspace,
             self.run.run_id,
-            state.checkpoint,
+            self.held.checkpoint,
             late,
+            self._before_batch,
         )
+
+    def mirror(self) -> None:
+        """Let those who have no Spark see how far the run is."""
+        if isinstance(self.held.checkpoint, HadoopPath):
+            mirror(self.held.checkpoint, self.state.checkpoint)
+
+    def _before_batch(self) -> None:
+        self.held.still_ours()
+        self.mirror()
 
     def _sources(self, stage: Stage) -> dict[str, DataFrame]:
         """Return what the transform is given: sources with their watermarks, and lookups."""
@@ -185,6 +219,7 @@ class AppReplay:
             {
                 "rate_limit": None if self.run.rate is None else str(self.run.rate),
                 "until": str(stage.until),
+                RELAY: None if self.held.relay is None else self.held.relay.to_json(),
             },
             columns=declared_of(app),
             ahead=bounds_of(app),
@@ -204,10 +239,10 @@ class AppReplay:
     def _move_the_watermark(self) -> None:
         """Let the last stage begin with a watermark that no record to come asks to be held back."""
         if self.plan.closes:
-            let_all_windows_end(self.state.checkpoint)
+            let_all_windows_end(self.held.checkpoint)
         else:
             widened_ms = widened_at_the_end_us(self.plan) // US_PER_MS
-            move_to_live(self.state.checkpoint, widened_ms)
+            move_to_live(self.held.checkpoint, widened_ms)
 
     def _read_no_more(self, result: DataFrame, finished: Collection[str]) -> None:
         """Tell the tasks which columns are used; refuse a result that asks for rows left out.

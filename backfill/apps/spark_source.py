@@ -7,16 +7,18 @@ where a query is, is Spark's own log of offsets, so a restart goes on exactly th
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from backfill.plan.plan import read_plan
+from backfill.plan.plan import read_head, read_plan
 from backfill.run.pace import Throttle, parse_rate
 from backfill.run.state import reads_beside
 from headrace.errors import UsageError
+from headrace.jvm.relay import RELAY, RelayAddress
 from headrace.jvm.tasks import spread
 from headrace.locks import Claim
 
@@ -29,9 +31,12 @@ if TYPE_CHECKING:
     from backfill.plan.plan import Plan
     from backfill.plan.steps import Step
     from backfill.plan.units import OffsetRange, Unit
+    from backfill.read.far_table import FarTable
 
 T = TypeVar("T")
 NAME = "headrace"
+# The keys to a store that a catalog hands out expire.
+LOOKED_UP_S = 600.0
 REQUIRED = ("workspace", "plan", "table")
 
 
@@ -68,7 +73,7 @@ class ReplaySource(DataSource):
                 f"format {NAME} needs the option {', '.join(missing)}",
                 "see backfill.apps.spark_source",
             )
-        more = ("columns", "rate_limit", "readers", "ahead", "until", "finished", "lets_go")
+        more = ("columns", "rate_limit", "readers", "ahead", "until", "finished", "lets_go", RELAY)
         names = (*REQUIRED, *more)
         return {name: str(self.options[name]) for name in names if self.options.get(name)}
 
@@ -87,6 +92,7 @@ class ReplayPartition(InputPartition):
     units: Sequence[Unit]
     ranges: Sequence[OffsetRange] = ()
     columns: tuple[str, ...] | None = None
+    far: FarTable | None = None
 
 
 class FinishedPartition(InputPartition):
@@ -104,6 +110,8 @@ class StepReader(DataSourceStreamReader):
         self._pace: Throttle | None = None
         self._claim: Claim | None = None
         self._is_released = False
+        self._far: FarTable | None = None
+        self._looked_up_s = 0.0
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the beginning of the plan."""
@@ -136,7 +144,7 @@ class StepReader(DataSourceStreamReader):
         steps = self._loaded().steps[first : int(end["step"])]
         units = [unit for step in steps for unit in step.units if unit.source == table]
         ranges = [one for step in steps for one in step.ranges if one.source == table]
-        from headrace.spark import cores  # noqa: PLC0415 - the option is given, as a rule
+        from headrace.jvm.sizes import cores  # noqa: PLC0415 - the option is given, as a rule
 
         readers = int(self._options.get("readers") or cores())
         columns = reads_beside(Path(self._options["plan"])).get(table)
@@ -146,7 +154,7 @@ class StepReader(DataSourceStreamReader):
             else [(chain, []) for chain in even_chains(units, readers)]
         )
         return [
-            ReplayPartition(first, number, len(shares), *share, columns)
+            ReplayPartition(first, number, len(shares), *share, columns, self._far_table())
             for number, share in enumerate(shares)
         ]
 
@@ -166,7 +174,7 @@ class StepReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # The plan of a year need not travel to every task.
-        return {**self.__dict__, "_plan": None, "_pace": None, "_claim": None}
+        return {**self.__dict__, "_plan": None, "_pace": None, "_claim": None, "_far": None}
 
     def release(self) -> None:
         """Remove the tag of the table's snapshot: all is processed."""
@@ -193,6 +201,20 @@ class StepReader(DataSourceStreamReader):
         if self._plan is None:
             self._plan = read_plan(Path(self._options["plan"]))
         return self._plan
+
+    def _far_table(self) -> FarTable | None:
+        """Return what tasks on other machines need of the table; None where they are here."""
+        relay = RelayAddress.of_json(self._options.get(RELAY))
+        now_s = time.monotonic()
+        if relay is not None and (self._far is None or now_s - self._looked_up_s > LOOKED_UP_S):
+            from backfill.read.far_table import FarTable  # noqa: PLC0415 - as above
+            from headrace.config.load import load_workspace  # noqa: PLC0415 - as above
+
+            workspace = load_workspace(Path(self._options["workspace"]))
+            head = read_head(Path(self._options["plan"]))
+            self._far = FarTable.of(workspace, self._options["table"], head, relay)
+            self._looked_up_s = now_s
+        return self._far
 
     def _wait_for(self, step: Step) -> None:
         """Wait until the rate allows a step, with the rows of all sources.

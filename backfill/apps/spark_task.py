@@ -26,6 +26,7 @@ from headrace.application.ahead_of_time import Ahead
 from headrace.config.load import load_workspace
 from headrace.errors import UsageError
 from headrace.jvm.python_workers import settle
+from headrace.jvm.relay import RELAY
 from headrace.schema.arrow import for_spark
 from headrace.schema.iceberg import from_iceberg
 from headrace.schema.spark import to_spark
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from backfill.apps.spark_source import ReplayPartition
+    from backfill.read.far_table import FarTable
 
 
 # Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
@@ -59,7 +61,7 @@ def read_partition(
         asked["columns"] = ",".join(read)
         if not share.ranges:
             asked["thin"] = "yes"
-    source = open_table(asked)
+    source = open_table(asked, share.far)
     settle()
     meter = TaskMeter(source.name, source.time_column, offsets=bool(share.ranges))
     batches = (
@@ -73,7 +75,8 @@ def read_partition(
         given = kept.cast(for_spark(kept.schema))
         yield given if promised is None else with_blanks(given, promised, read)
     folder = Path(options["plan"]).parent
-    meter.store(file_of(folder, share.step, source.name, share.number, share.count))
+    path = file_of(folder, share.step, source.name, share.number, share.count)
+    meter.store(path, None if share.far is None else share.far.relay)
 
 
 def last_row(schema: StructType, columns: Sequence[str]) -> pa.RecordBatch:
@@ -96,21 +99,21 @@ def schema_of(options: Mapping[str, str]) -> StructType:
     return spark_schema(source.columns, source.table.properties)
 
 
-def open_table(options: Mapping[str, str]) -> LakeSource:
+def open_table(options: Mapping[str, str], far: FarTable | None = None) -> LakeSource:
     """Open the table of those options at the snapshot that the plan has pinned."""
     what = tuple((name, options[name]) for name in OPENS if options.get(name))
-    return _kept(what, int(time.monotonic() // KEPT_S))
+    return _kept(what, far, int(time.monotonic() // KEPT_S))
 
 
 @lru_cache(maxsize=16)
-def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
+def _kept(options: tuple[tuple[str, str], ...], far: FarTable | None, _while: int) -> LakeSource:
     named = dict(options)
-    plan = read_head(Path(named["plan"]))
+    plan = read_head(Path(named["plan"])) if far is None else far.plan()
     pinned = {source.name: source for source in plan.sources}
     table = named["table"]
     if table not in pinned:
         raise UsageError(f"the plan has no table {table}", f"it has {', '.join(sorted(pinned))}")
-    workspace = load_workspace(Path(named["workspace"]))
+    workspace = load_workspace(Path(named["workspace"])) if far is None else None
     columns = [name for name in named.get("columns", "").split(",") if name]
     return LakeSource(
         workspace,
@@ -125,6 +128,7 @@ def _kept(options: tuple[tuple[str, str], ...], _while: int) -> LakeSource:
         thin="thin" in named,
         with_arrivals="ahead" in named,
         as_stored=False,
+        opened=None if far is None else far.open(),
     )
 
 
@@ -134,7 +138,9 @@ def warm_readers(spark: SparkSession, options: Sequence[Mapping[str, str]]) -> N
     def opened(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:
             for one in options:
-                open_table(one)
+                # Elsewhere the table comes with the work.
+                if RELAY not in one:
+                    open_table(one)
             yield batch
 
     def warm() -> None:

@@ -20,19 +20,18 @@ from pyspark.sql import functions
 
 from backfill.apps.live_differences import differences_in
 from backfill.apps.spark_task import END_MS
-from headrace import state_files
 from headrace.errors import Terminal
-from headrace.queries.checkpoint import VERSION, committed_batches
+from headrace.queries.checkpoint import VERSION, committed_batches, keep, kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill.plan.plan import Plan
     from backfill.plan.widening import PlannedWatermark
     from headrace.config.load import LoadedApp
+    from headrace.queries.checkpoint import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ WATERMARK: Final = "nextBatchWatermarkMs"
 MOVED: Final = "moved-to-live.json"
 
 
-def let_all_windows_end(checkpoint: Path) -> None:
+def let_all_windows_end(checkpoint: Place) -> None:
     """Let the next batch of a query that has ended begin with the last watermark of all.
 
     Done again it changes nothing.
@@ -143,16 +142,17 @@ def let_all_windows_end(checkpoint: Path) -> None:
     _Commit.last(checkpoint).put(END_MS)
 
 
-def move_to_live(checkpoint: Path, widened_by_ms: int) -> None:
+def move_to_live(checkpoint: Place, widened_by_ms: int) -> None:
     """Let the next batch begin with the watermark of a live run, which is not widened.
 
     Where the log stood is kept beside it: done again it changes nothing.
     """
-    commit, kept = _Commit.last(checkpoint), checkpoint.with_name(MOVED)
-    moved = state_files.find(kept, _Moved)
-    if moved is None:
+    commit, file = _Commit.last(checkpoint), checkpoint.with_name(MOVED)
+    if file.exists():
+        moved = kept(file, _Moved, "cancel the run and start another one")
+    else:
         moved = _Moved(commit.batch, commit.watermark_ms)
-        state_files.write(kept, msgspec.json.encode(moved))
+        keep(file, msgspec.json.encode(moved))
     # Nothing was seen where it has never moved.
     if moved.batch == commit.batch and moved.watermark_ms:
         commit.put(moved.watermark_ms + widened_by_ms)
@@ -167,12 +167,12 @@ class _Moved(NamedTuple):
 class _Commit:
     """The last line of Spark's log of commits."""
 
-    file: Path
+    file: Place
     batch: int
     said: dict[str, Any]
 
     @classmethod
-    def last(cls, checkpoint: Path) -> _Commit:
+    def last(cls, checkpoint: Place) -> _Commit:
         batch = committed_batches(checkpoint)[-1]
         file = checkpoint / "commits" / str(batch)
         try:
@@ -196,4 +196,4 @@ class _Commit:
         # The checksum is of what stood there; without one, none is asked for.
         self.file.with_name(f".{self.batch}.crc").unlink(missing_ok=True)
         said = json.dumps({**self.said, WATERMARK: watermark_ms})
-        state_files.write(self.file, f"{VERSION}\n{said}".encode())
+        keep(self.file, f"{VERSION}\n{said}".encode())

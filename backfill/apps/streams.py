@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from backfill.apps.spark_source import NAME, ReplaySource
 from backfill.apps.spark_task import schema_of, warm_readers
+from backfill.run.facts import Reach
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -66,7 +67,13 @@ def open_streams(  # noqa: PLR0913 - what a query may need to know of its tables
 class ReplayWatch:
     """Knows of a batch which steps are done, what speed that makes, and how long the rest takes."""
 
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        clock: Callable[[], float] = time.monotonic,
+        told: Callable[[Reach], object] | None = None,
+    ) -> None:
+        self._told = told
         self._steps = plan.steps
         self._rows_before = (0, *accumulate(step.rows for step in plan.steps))
         self._clock = clock
@@ -81,6 +88,8 @@ class ReplayWatch:
         if self._first_rows is None:
             # What was done before this start does not count for its speed.
             self._first_rows = self._rows_before[min(_step(one["startOffset"]) for one in sources)]
+        if self._told is not None:
+            self._told(Reach(done, self._rows_before[done], self._newest_us(done)))
         rows, passed_s = self._rows_before[done], self._clock() - self._begun_s
         speed = (rows - self._first_rows) / passed_s if passed_s > 0 else 0.0
         left = {"eta_s": round((self._rows_before[-1] - rows) / speed)} if speed else {}
@@ -94,13 +103,16 @@ class ReplayWatch:
     def look(self) -> None:
         """Say nothing between batches: the plan is known, and waits for nothing."""
 
+    def _newest_us(self, done: int) -> dict[str, int]:
+        newest: dict[str, int] = {}
+        for unit in self._steps[done - 1].units if done else ():
+            newest[unit.source] = max(newest.get(unit.source, unit.max_ts_us), unit.max_ts_us)
+        return newest
+
     def _times_reached(self, done: int) -> Mapping[str, object]:
         if not done:
             return {}
-        newest: dict[str, int] = {}
-        for unit in self._steps[done - 1].units:
-            newest[unit.source] = max(newest.get(unit.source, unit.max_ts_us), unit.max_ts_us)
-        frontier = {}
+        newest, frontier = self._newest_us(done), {}
         if done < len(self._steps):
             frontier = {"frontier": format_time_us(self._steps[done].frontier_us)}
         return {**frontier, "newest": {name: format_time_us(us) for name, us in newest.items()}}

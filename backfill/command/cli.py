@@ -11,6 +11,7 @@ import rich_click as click
 from backfill.command.options import replay_options, table_options
 from backfill.results.cli import compare, publish, say_staged, sweep
 from headrace.cli.command import FAILED, command_options, run, show
+from headrace.cli.http_option import http_option
 
 if TYPE_CHECKING:
     from backfill.command.start import ReplayOptions
@@ -68,6 +69,7 @@ def plan(
 @backfill.command()
 @table_options
 @replay_options
+@http_option()
 @command_options
 def replay(*, as_json: bool, workspace: Workspace, **options: Unpack[ReplayOptions]) -> int:
     r"""Replay a period: the records of tables, or an application over them.
@@ -103,7 +105,8 @@ def replay(*, as_json: bool, workspace: Workspace, **options: Unpack[ReplayOptio
     emitted, unless you give --open-windows close.
 
     Ctrl-C ends the replay after the current step. --resume continues it with the same plan, also
-    after a crash. Tags protect the snapshots until all records are delivered.
+    after a crash. Tags protect the snapshots until all records are delivered. With --http, /metrics
+    and /api/v1/replays tell how far it is.
     """
     from backfill.command.start import run_replay
     from headrace.errors import UsageError

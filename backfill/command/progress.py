@@ -12,6 +12,7 @@ import structlog
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from backfill.run.facts import Reach
 from headrace import state_files
 from headrace.log import FORMAT_VARIABLE
 from headrace.times import format_time_us
@@ -20,10 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from backfill.run.facts import ReplayFacts
     from backfill.tables.delivery import StepProgress
 
 
 log = structlog.get_logger(__name__)
+
+
+def shown_to(facts: ReplayFacts, steps: Iterable[StepProgress]) -> Iterator[StepProgress]:
+    """Pass on the steps of a replay, and let others see them."""
+    for progress in steps:
+        facts.reached(Reach(progress.step, progress.rows, progress.newest_us))
+        yield progress
 
 
 def follow(steps: Iterable[StepProgress]) -> None:

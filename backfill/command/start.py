@@ -12,7 +12,7 @@ import structlog
 
 from backfill.apps.live_differences import differences_asked_for
 from backfill.apps.narrowing import conditions_of, partial_reads, query_of
-from backfill.command.progress import app_kind, follow, remember
+from backfill.command.progress import app_kind, follow, remember, shown_to
 from backfill.results.runs import runs_of
 from backfill.run.options import (
     RequestOptions,
@@ -29,18 +29,21 @@ from backfill.tables.delivery import delivery
 from backfill.tables.jsonl import JsonlFolder
 from headrace.config.load import load_app
 from headrace.errors import UsageError
+from headrace.http.board import Board
+from headrace.http.server import serving
 from headrace.locks import AlreadyRunning, hold
 from headrace.secret import Secret
 from headrace.signals import Drain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Literal
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Literal, TypeAlias
 
     from backfill.apps.live_differences import LiveDifference
     from backfill.apps.narrowing import PartialRead
     from backfill.plan.plan import Plan
     from backfill.run.certificate import Certificate
+    from backfill.run.facts import ReplayFacts
     from backfill.run.pace import Rate
     from backfill.run.request import ReplayRequest
     from backfill.run.state import RunRecord, RunState
@@ -48,6 +51,9 @@ if TYPE_CHECKING:
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from headrace.contract import ValueFormat
+    from headrace.http.address import Address
+
+    Show: TypeAlias = Callable[[ReplayFacts], object]
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +69,7 @@ class ReplayOptions(RequestOptions):
     open_windows: Literal["leave", "close"]
     run_id: str | None
     resume: bool
+    http: Address | None
 
 
 class ReplayOutcome(NamedTuple):
@@ -97,9 +104,16 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
         to, key = options["target"] or record.to, record.key
     # Its rate is not part of a run: it may go on faster, or slower.
     rate = parse_rate(options["rate_limit"])
-    with Drain() as drain, _log_how_to_resume(workspace, run_id):
+    with (
+        Drain() as drain,
+        serving(options["http"], board := Board(f"replay {run_id}", drain)),
+        _log_how_to_resume(workspace, run_id),
+    ):
+        show = None if options["http"] is None else board.show
         if app is not None:
-            return _with_rows(request, _application(workspace, app, request, run_id, rate, drain))
+            return _with_rows(
+                request, _application(workspace, app, request, run_id, rate, drain, show)
+            )
         if to is None:
             raise UsageError(
                 "--table needs a target for the records",
@@ -108,7 +122,7 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
         run = RunOptions(run_id, record is not None, key)
         run, target = _target(workspace, to, run, options, record)
         pace = Pace(rate, wait=drain.wait)
-        return _with_rows(request, _tables(workspace, request, run, target, drain, pace))
+        return _with_rows(request, _tables(workspace, request, run, target, drain, pace, show))
 
 
 def _with_rows(request: ReplayRequest | None, replayed: ReplayOutcome) -> ReplayOutcome:
@@ -233,10 +247,15 @@ def _tables(  # noqa: PLR0913, PLR0917 - a delivery is of these
     target: Target,
     drain: Drain,
     pace: Pace,
+    show: Show | None,
 ) -> ReplayOutcome:
     with delivery(workspace, request, run, target) as going:
         before, began_s = going.certificate().rows, time.monotonic()
-        follow(going.run(target, drain, pace))
+        steps = going.run(target, drain, pace)
+        if show is not None:
+            show(facts := going.facts(run.run_id))
+            steps = shown_to(facts, steps)
+        follow(steps)
         certificate = going.certificate()
         target.finish(certificate.to_json())
     if pace.rate is None:
@@ -253,13 +272,14 @@ def _application(  # noqa: PLR0913, PLR0917 - an application is run with these
     run_id: str,
     rate: Rate | Literal["auto"] | None,
     drain: Drain,
+    show: Show | None,
 ) -> ReplayOutcome:
     from backfill.apps.replay import AppRun, replay_app  # noqa: PLC0415 - Spark is loaded when needed
     from headrace.spark import session  # noqa: PLC0415 - as above
 
     with session(workspace, f"backfill-{app.config.name}") as spark:
         began_s = time.monotonic()
-        certificate = replay_app(AppRun(app, workspace, run_id, rate), request, spark, drain)
+        certificate = replay_app(AppRun(app, workspace, run_id, rate), request, spark, drain, show)
     if request is not None and rate is None and certificate.complete:
         kind, passed_s = app_kind(app.config.name), time.monotonic() - began_s
         remember(workspace.state_dir / "backfill", kind, certificate.rows_read, passed_s)

@@ -11,7 +11,7 @@ from backfill.read.footers import bytes_by_column
 from backfill.read.iceberg_scan import IcebergScan
 from backfill.read.table_reader import FilteredRows, TableReader
 from headrace.contract import INGESTION_TS, REGION
-from headrace.errors import Terminal
+from headrace.errors import Terminal, UsageError
 from headrace.iceberg.catalog import load_table
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 class LakeSource:
     """One table, pinned to a snapshot: the one given, or the one that it has now.
 
-    A thin one reads of the columns that every replay goes by no more than that takes, with arrivals
+    One that was opened already needs no workspace. A thin one reads of the columns that every replay goes by no more than that takes, with arrivals
     where records are measured against them. As stored, its rows have what is kept of the Kafka
     records, too, which applications do not see.
     """
 
     def __init__(  # noqa: PLR0913 - what is read of which table
         self,
-        workspace: Workspace,
+        workspace: Workspace | None,
         name: str,
         period: Period,
         regions: Sequence[str] = (),
@@ -51,12 +51,17 @@ class LakeSource:
         thin: bool = False,
         as_stored: bool = True,
         with_arrivals: bool = False,
+        opened: Table | None = None,
     ) -> None:
         self.name = name
         self.period = period
         self.conditions = tuple(conditions)
         self.time_column = time_column
-        self.table: Table = load_table(workspace, name)
+        if opened is None:
+            if workspace is None:
+                raise UsageError(f"no workspace says where {name} is")
+            opened = load_table(workspace, name)
+        self.table: Table = opened
         current = self.table.current_snapshot()
         self.snapshot_id = snapshot_id or (current.snapshot_id if current else None)
         if self.snapshot_id is not None and self.table.snapshot_by_id(self.snapshot_id) is None:

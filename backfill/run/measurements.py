@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from backfill.read.batch_columns import arrivals_of, positions_of, span_of
 from backfill.read.table_reader import FilteredRows
-from headrace import state_files
 from headrace.application.ahead_of_time import hold_back
+from headrace.jvm.relay import put
 from headrace.records.arrow import times_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.application.ahead_of_time import Ahead
+    from headrace.jvm.relay import RelayAddress
 
 
 FOLDER = "measured"
@@ -86,14 +87,14 @@ class TaskMeter:
         self._measure.ahead += len(held.rows)
         return held.batch
 
-    def store(self, path: Path) -> None:
-        """Write what was seen."""
+    def store(self, path: Path, relay: RelayAddress | None = None) -> None:
+        """Write what was seen; by the relay, where the path is of another machine."""
         self._measure.left_out = self.left_out.rows
         if self._order is not None:
             self._measure.first_offsets = self._order.first
             self._measure.last_offsets = self._order.last
             self._measure.out_of_order = self._order.out_of_order
-        state_files.write(path, msgspec.json.encode(self._measure))
+        put(path, msgspec.json.encode(self._measure), relay)
 
 
 def file_of(folder: Path, step: int, source: str, number: int, count: int) -> Path:

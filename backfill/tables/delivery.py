@@ -10,6 +10,7 @@ from backfill.read.batch_columns import span_of
 from backfill.read.step_records import read_step
 from backfill.run import tags
 from backfill.run.certificate import certificate_of
+from backfill.run.facts import Reach, ReplayFacts
 from backfill.run.measurements import DisorderMeter, OrderMeter
 from backfill.run.pace import Drained
 from backfill.run.planning import plan_to_run, sources_of
@@ -79,6 +80,11 @@ class Delivery:
         if plan.order == "strict":
             self._order = OrderMeter(self._position.last_offsets, self._position.out_of_order)
         self._newest: dict[str, int] = {}
+
+    def facts(self, run_id: str) -> ReplayFacts:
+        """Return what others may see of it: where it begins, and what is to come."""
+        done, rows = self._position.steps_done, sum(self._position.rows.values())
+        return ReplayFacts(run_id, self._plan, Reach(done, rows))
 
     def run(self, target: Target, drain: Drain, pace: Pace) -> Iterator[StepProgress]:
         """Deliver what is left; stops between two steps when asked to drain."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.application.live_source import NAME, LiveSource, topics_of
+from headrace.jvm.relay import RELAY
+from headrace.jvm.sizes import tasks_of
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.positions import to_json
 from headrace.landing.topic_values import values_of
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.application.ahead_of_time import Ahead
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
+    from headrace.jvm.relay import RelayAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class LiveStart:
     """How a run opens its sources.
 
     With `once` the streams end with what is there now. `fresh` says that the query's checkpoint has
-    no batch yet: then its first one is of a bounded size, too.
+    no batch yet: then its first one is of a bounded size, too. By the `relay`, tasks on other machines
+    keep small files on the driver's disk.
     """
 
     spark: SparkSession
@@ -33,6 +37,7 @@ class LiveStart:
     app: LoadedApp
     once: bool = False
     fresh: bool = False
+    relay: RelayAddress | None = None
 
 
 def live_stream(opening: LiveStart, name: str, ahead: Ahead | None = None) -> DataFrame:
@@ -59,7 +64,10 @@ def live_options(opening: LiveStart, name: str, ahead: Ahead | None) -> dict[str
         "source": name,
         "schema": json.dumps(to_avro(schema)),
         "fresh": "true" if opening.fresh else "false",
+        "tasks": str(tasks_of(opening.spark, workspace.spark.master)),
     }
+    if opening.relay is not None:
+        options[RELAY] = opening.relay.to_json()
     if ahead is not None:
         options["ahead"] = ahead.to_json()
     if opening.once:

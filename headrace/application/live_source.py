@@ -22,6 +22,8 @@ from headrace.config.app.file import KafkaTopics
 from headrace.config.load import load_app, load_workspace
 from headrace.contract import with_metadata
 from headrace.errors import Terminal, Transient
+from headrace.jvm.relay import RELAY, RelayAddress
+from headrace.jvm.sizes import cores
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.groups import ShownOffsets
 from headrace.kafka.leaders import NO_EPOCH, Reached
@@ -39,7 +41,6 @@ from headrace.kafka.source_topic import Reader, SourceTopic, require_not_shorter
 from headrace.landing.topic_values import values_of
 from headrace.schema.avro import stored_avro
 from headrace.schema.spark import to_spark
-from headrace.spark import cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +70,8 @@ class LiveSource(DataSource):
 
     The options are `workspace`, `app` (a path), `source` (whose name in that file), `schema`
     (Avro), `fresh` (`true` where the checkpoint has no batch yet), `ahead` (as `ahead_of_time` has
-    it) where there is a bound, and `until` (positions as JSON) where it is to end by itself.
+    it) where there is a bound, and `until` (positions as JSON) where it is to end by itself. `tasks` is
+    among how many a batch is shared out; `relay_token` is where tasks on other machines find us.
     """
 
     @classmethod
@@ -104,6 +106,8 @@ def live_reader(options: Mapping[str, str]) -> LiveReader:
         quarantines=quarantines_of(workspace, cluster, source, ahead),
         folder=rejected_folder(workspace.state_dir, app, name),
         ahead=ahead,
+        relay=RelayAddress.of_json(options.get(RELAY)),
+        tasks=int(options.get("tasks") or cores()),
     )
     until = json.loads(options["until"]) if "until" in options else None
     return LiveReader(
@@ -198,7 +202,7 @@ class LiveReader(DataSourceStreamReader):
         # Spark asks for the last batch again at a restart: this is how we learn where it is.
         self._at, self._begun = end, from_json(end)
         found = stretches(from_json(start), self._begun)
-        return [Share(part) for part in shared_out(found, cores())]
+        return [Share(part) for part in shared_out(found, self._plan.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a task's offsets, as Arrow."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.application.ahead_of_time import Ahead
     from headrace.config.app.file import KafkaTopics
     from headrace.config.workspace.workspace import Cluster, Workspace
+    from headrace.jvm.relay import RelayAddress
     from headrace.kafka.bulk import ProducerSettings
     from headrace.kafka.message import Message
     from headrace.kafka.positions import TopicRange
@@ -44,7 +45,8 @@ class LivePlan:
     """One live source of an application. `quarantines` has a topic and how to produce to it, by topic.
 
     `reader` is what its bad records say that they were met by, `folder` where tasks keep how many
-    they met.
+    they met: on the driver's disk, which tasks elsewhere reach by the `relay`.
+    A batch is shared out among so many `tasks`.
     """
 
     reader: str
@@ -55,6 +57,8 @@ class LivePlan:
     quarantines: Mapping[str, tuple[str, ProducerSettings]]
     folder: Path
     ahead: Ahead | None
+    relay: RelayAddress | None = None
+    tasks: int = 1
 
     def __repr__(self) -> str:
         # Properties may hold a password.
@@ -119,7 +123,7 @@ class _Task:
             bad.flush()
             # Only what there was: a count of none is no news to whoever reads them.
             self._counts.update(+Counter(quarantined=bad.quarantined, dropped=bad.dropped))
-        store_counts(self._plan.folder, work, self._counts)
+        store_counts(self._plan.folder, work, self._counts, self._plan.relay)
 
     def _hold_back(
         self, topic: str, batch: pa.RecordBatch, messages: Sequence[Message]

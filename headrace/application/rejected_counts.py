@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from headrace import state_files
+from headrace.jvm.relay import put
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from headrace.jvm.relay import RelayAddress
 
-def store_counts(folder: Path, work: str, counts: Mapping[str, int]) -> None:
+
+def store_counts(
+    folder: Path, work: str, counts: Mapping[str, int], relay: RelayAddress | None = None
+) -> None:
     """Store the counts of a piece of work, which has the same name each time that it is done."""
     if not any(counts.values()):
         return
     name = hashlib.sha256(work.encode()).hexdigest()[:24]
-    state_files.write(folder / f"{name}.json", msgspec.json.encode(counts))
+    put(folder / f"{name}.json", msgspec.json.encode(counts), relay)
 
 
 def counted(folder: Path) -> Counter[str]:

@@ -13,7 +13,7 @@ from headrace.application.table_sink import AppendOnce, Upsert, ensure_fits
 from headrace.config.app.sinks import IcebergSink, JsonlSink
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.settings import spark_options
-from headrace.queries.checkpoint import query_id
+from headrace.queries.checkpoint import location_of, query_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.application.late_rows import LateRows
     from headrace.config.app.sinks import AppSink, TopicOfResults
     from headrace.config.workspace.workspace import Workspace
+    from headrace.queries.checkpoint import Place
 
     Write: TypeAlias = Callable[[DataFrame, int, Callable[[], None]], None]
 
@@ -35,26 +36,32 @@ def start(  # noqa: PLR0913, PLR0917 - a query is made of these
     sink: AppSink,
     workspace: Workspace,
     name: str,
-    checkpoint: Path,
+    checkpoint: Place,
     late: LateRows,
+    still_ours: Callable[[], None] = lambda: None,
 ) -> StreamingQuery:
-    """Start the query that carries the result into the sink; `late` counts what batches drop."""
+    """Start the query that carries the result into the sink; `late` counts what batches drop.
+
+    `still_ours` raises where another host may run this by now; it is asked before each batch.
+    """
     require_columns(result, sink)
     write, spark = _write(result, sink, workspace, name, checkpoint), result.sparkSession
 
     def handle(batch: DataFrame, number: int) -> None:
+        still_ours()
+
         def computed() -> None:
             late.take(number, dropped_late(spark, name, late.may_repeat))
 
         write(batch, number, computed)
 
     writer = result.writeStream.foreachBatch(handle)
-    writer = writer.queryName(name).option("checkpointLocation", str(checkpoint))
+    writer = writer.queryName(name).option("checkpointLocation", location_of(checkpoint))
     return writer.outputMode("append").start()
 
 
 def _write(
-    result: DataFrame, sink: AppSink, workspace: Workspace, name: str, checkpoint: Path
+    result: DataFrame, sink: AppSink, workspace: Workspace, name: str, checkpoint: Place
 ) -> Write:
     match sink:
         case IcebergSink():
@@ -64,6 +71,7 @@ def _write(
             return AppendOnce(workspace, sink.identifier, name, checkpoint)
         case JsonlSink():
             folder = workspace.root / sink.path
+            workspace.require_reached(f"the sink of {name}", str(folder))
             folder.mkdir(parents=True, exist_ok=True)
             return JsonLines(folder, name, checkpoint)
         case _:
@@ -93,7 +101,7 @@ class JsonLines:
 
     folder: Path
     name: str
-    checkpoint: Path
+    checkpoint: Place
 
     def __call__(self, batch: DataFrame, batch_id: int, computed: Callable[[], None]) -> None:
         """Write a batch; what a killed one left under its name is replaced."""

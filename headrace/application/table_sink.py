@@ -23,12 +23,12 @@ from headrace.schema.spark import from_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
     from headrace.config.app.sinks import IcebergSink
     from headrace.config.workspace.workspace import Workspace
+    from headrace.queries.checkpoint import Place
 
 OPTIONS: Final = {"fanout-enabled": "true", "use-table-distribution-and-ordering": "false"}
 ATTEMPTS: Final = 5
@@ -66,7 +66,7 @@ class AppendOnce:
     workspace: Workspace
     table: str
     name: str
-    checkpoint: Path
+    checkpoint: Place
     _commits: TableCommits | None = field(default=None)
 
     def __call__(self, batch: DataFrame, batch_id: int, computed: Callable[[], None]) -> None:

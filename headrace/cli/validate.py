@@ -53,6 +53,7 @@ def _as_dict(report: ValidationReport) -> dict[str, object]:
         "files": [shown_path(path) for path in report.files],
         "kinds": report.kinds,
         "problems": [problem.as_dict() for problem in report.problems],
+        "notes": [note.as_dict() for note in report.notes],
     }
 
 
@@ -60,6 +61,8 @@ def _print(report: ValidationReport) -> None:
     colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     for problem in report.problems:
         click.echo(_colored(problem) if colored else str(problem), color=colored)
+    for note in report.notes:
+        click.echo(f"note: {note}")
     if report.problems:
         files = len({problem.path for problem in report.problems})
         click.echo(f"{counted(len(report.problems), 'problem')} in {counted(files, 'file')}")

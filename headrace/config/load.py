@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.config.app.file import App
 from headrace.config.common.model import Model
-from headrace.config.common.section import KnownNames
+from headrace.config.common.section import KnownNames, addresses_of
 from headrace.config.kind_files import check_file, check_workspace_file
 from headrace.config.lake_table.file import LakeTable
+from headrace.config.many_topics import one_of
 from headrace.config.stream.checks import SINK_SCHEMA
 from headrace.config.stream.file import Stream
 from headrace.config.workspace.workspace import FILE_NAME, Workspace
@@ -103,12 +104,16 @@ def load_workspace(directory: Path | None = None) -> Workspace:
 
 def known_names(workspace: Workspace) -> KnownNames:
     """Return what the files of a workspace may name."""
-    return KnownNames(workspace.root, frozenset(workspace.clusters), frozenset(workspace.catalogs))
+    addresses = {
+        name: addresses_of(one.bootstrap_servers) for name, one in workspace.clusters.items()
+    }
+    clusters, catalogs = frozenset(workspace.clusters), frozenset(workspace.catalogs)
+    return KnownNames(workspace.root, clusters, catalogs, addresses)
 
 
-def load_stream(path: Path, workspace: Workspace) -> LoadedStream:
-    """Read a stream; BadConfig has all its problems."""
-    return stream_of(check_file(path, known_names(workspace), "stream"))
+def load_stream(path: Path, workspace: Workspace, topic: str | None = None) -> LoadedStream:
+    """Read a stream, of a file for many topics one topic's; BadConfig has all its problems."""
+    return stream_of(one_of(check_file(path, known_names(workspace), "stream"), topic))
 
 
 def stream_of(checked: CheckedFile) -> LoadedStream:
@@ -140,9 +145,9 @@ def file_of(stream: LoadedStream, name: str, workspace: Workspace) -> Path:
     )
 
 
-def load_lake_table(path: Path, workspace: Workspace) -> LoadedLakeTable:
-    """Read a lake table; BadConfig has all its problems."""
-    return lake_table_of(check_file(path, known_names(workspace), "lake_table"))
+def load_lake_table(path: Path, workspace: Workspace, topic: str | None = None) -> LoadedLakeTable:
+    """Read a lake table, of a file for many one topic's; BadConfig has all its problems."""
+    return lake_table_of(one_of(check_file(path, known_names(workspace), "lake_table"), topic))
 
 
 def lake_table_of(checked: CheckedFile) -> LoadedLakeTable:
@@ -169,6 +174,7 @@ def load_app(path: Path, workspace: Workspace) -> LoadedApp:
 
 
 def _sound(checked: CheckedFile, model: type[M]) -> M:
-    if not isinstance(checked.config, model):
+    # Beside another file, a file may have a mistake that it has not by itself.
+    if not isinstance(checked.config, model) or checked.document.problems:
         raise BadConfig(in_order(checked.document.problems))
     return checked.config

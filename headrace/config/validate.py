@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.app.check_sources import check_landed
+from headrace.config.check_many import check_all
 from headrace.config.common.section import KnownNames
 from headrace.config.kind_files import CheckedFile, check_file, check_workspace_file, known_of
 from headrace.config.load import nearest_workspace
 from headrace.config.workspace.workspace import FILE_NAME
+from headrace.config.written_topics import check_circles
 from headrace.problems import Problem, absolute, in_order, shown_path
 
 if TYPE_CHECKING:
@@ -26,11 +28,12 @@ _IS_FOREIGN = re.compile(r"^apiVersion\s*:", re.MULTILINE)
 
 @dataclass(slots=True)
 class ValidationReport:
-    """What was checked, and what was wrong with it."""
+    """What was checked, and what was wrong with it. `notes` are no mistakes."""
 
     files: list[Path] = field(default_factory=list)
     kinds: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
     _names: dict[tuple[Path | None, str, str], Path] = field(default_factory=dict)
 
     def add(self, checked: CheckedFile, root: Path | None) -> None:
@@ -40,9 +43,11 @@ class ValidationReport:
         name = document.get("name")
         if kind is not None:
             self.kinds[kind] = self.kinds.get(kind, 0) + 1
-            if isinstance(name, str):
+            # Of a file for many topics, only its topics have names.
+            if isinstance(name, str) and document.placeholders is None:
                 self._check_name(document, root, kind, name)
         self.problems += document.problems
+        self.notes += document.notes
 
     def _check_name(self, document: Document, root: Path | None, kind: str, name: str) -> None:
         other = self._names.setdefault((root, kind, name), document.path)
@@ -59,16 +64,20 @@ def check_workspace(root: Path) -> ValidationReport:
 
 
 def checked_workspace(
-    root: Path, check: Callable[[Path, KnownNames], CheckedFile] = check_file
+    root: Path,
+    check: Callable[[Path, KnownNames], CheckedFile] | None = None,
+    only: Path | None = None,
 ) -> tuple[ValidationReport, list[CheckedFile]]:
     """Check the same; return the files, too, each with the problems that it has.
 
-    Whoever knows a file from before may say how one is checked.
+    Whoever knows a file from before may say how one is checked. With `only`, it is that one file.
     """
     report = ValidationReport()
     known = _check_root(root, report)
-    files = [check(path, known) for path in kind_files(root)]
+    paths = list(kind_files(root)) if only is None else [only]
+    files = check_all(paths, known) if check is None else [check(one, known) for one in paths]
     check_landed(files)
+    check_circles(files)
     for checked in files:
         report.add(checked, root)
     return _sorted(report), files
@@ -103,6 +112,7 @@ def _check_root(root: Path, report: ValidationReport) -> KnownNames:
 
 def _sorted(report: ValidationReport) -> ValidationReport:
     report.problems = in_order(report.problems)
+    report.notes = in_order(report.notes)
     return report
 
 
@@ -111,20 +121,28 @@ def kind_files(root: Path) -> Iterator[Path]:
     return (path for path in yaml_files(root) if _has_kind(path))
 
 
-def yaml_files(root: Path) -> Iterator[Path]:
-    """Give the YAML files under a folder, in order of their paths."""
+def yaml_files(root: Path, folders_seen: list[Path] | None = None) -> Iterator[Path]:
+    """Give the YAML files under a folder, in order of their paths.
+
+    `folders_seen` gets all folders whose change may mean another answer.
+    """
     for folder, folders, files in os.walk(root):
         here = Path(folder)
-        folders[:] = sorted(name for name in folders if _is_ours(here / name))
+        inside = [here / name for name in sorted(folders) if not _is_hidden(name)]
+        if folders_seen is not None:
+            folders_seen += inside
+        folders[:] = [one.name for one in inside if _is_ours(one)]
         for name in sorted(files):
             path = here / name
             if path.suffix in {".yaml", ".yml"} and not name.startswith("."):
                 yield path
 
 
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name in {"__pycache__", "node_modules"}
+
+
 def _is_ours(folder: Path) -> bool:
-    if folder.name.startswith(".") or folder.name in {"__pycache__", "node_modules"}:
-        return False
     # A virtual environment's packages bring YAML of their own, and so does a workspace inside.
     return not (folder / "pyvenv.cfg").exists() and not (folder / FILE_NAME).exists()
 

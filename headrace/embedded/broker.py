@@ -124,7 +124,7 @@ class Broker:
 
     def wait_until_ready(self) -> None:
         """Return when the broker answers, or say why it does not."""
-        from headrace.kafka.cluster import answers  # noqa: PLC0415 - librdkafka, only once it is needed
+        from headrace.kafka.reachable import answers  # noqa: PLC0415 - librdkafka, only once it is needed
 
         child = self._running()
 

@@ -13,6 +13,7 @@ from headrace.contract import TABLE_PROPERTIES, with_metadata
 from headrace.iceberg.catalog import open_catalog, split_name
 from headrace.iceberg.evolve_table import follow, follow_partitions
 from headrace.iceberg.specs import first_spec
+from headrace.jvm.cluster import is_on_this_machine
 from headrace.schema.iceberg import to_iceberg
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.schema.model import Record
 
 _ALWAYS: Final = {"format-version": "2", "write.parquet.compression-codec": "zstd"}
+WAREHOUSE: Final = "warehouse"
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -61,7 +63,15 @@ def _made(
     """Make a table where it is missing; return what loads it."""
     catalog = open_catalog(workspace.catalog(target.catalog))
     name = (*target.database.split("."), target.table)
-    if not catalog.table_exists(name):
+    is_there = catalog.table_exists(name)
+    if not is_on_this_machine(workspace.spark.master):
+        # A catalog that is a server of its own decides where its tables are.
+        known = (
+            catalog.load_table(name).location() if is_there else catalog.properties.get(WAREHOUSE)
+        )
+        if known is not None:
+            workspace.require_reached(f"the location of {target.identifier}", known)
+    if not is_there:
         schema, own_properties = to_iceberg(record)
         catalog.create_namespace_if_not_exists(name[:-1])
         # Somebody else may be first with it.

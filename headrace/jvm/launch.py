@@ -46,7 +46,9 @@ class ParentJvm:
 class LaunchedJvm:
     """A JVM, from its start on."""
 
-    def __init__(self, settings: Mapping[str, str], output: IO[bytes]) -> None:
+    def __init__(
+        self, settings: Mapping[str, str], output: IO[bytes], folder: Path | None = None
+    ) -> None:
         self._is_used = False
         given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         submit = str(Path(os.environ["SPARK_HOME"]) / "bin" / "spark-submit")
@@ -66,6 +68,7 @@ class LaunchedJvm:
             stdout=output,
             stderr=output,
             env=environment,
+            cwd=folder,
         )
 
     def gateway(self) -> Any:  # noqa: ANN401 - py4j has no types

@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from headrace.errors import Terminal
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -51,6 +53,46 @@ def without_archives(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.environ[VARIABLE] = python
+
+
+@contextlib.contextmanager
+def of_tasks(python: str, folder: Path) -> Iterator[Path | None]:
+    """Let the tasks of a cluster run this Python; yields the folder that the JVM has to start in.
+
+    Spark plans queries with it, too, and does that in the driver. Where it is a path in an archive,
+    the driver's Python stands in for it there: below the folder that is returned.
+    """
+    ours = os.environ[VARIABLE]
+    is_in_archive = "/" in python and not python.startswith("/")
+    if python.startswith("/") and not os.access(python, os.X_OK):
+        raise Terminal(
+            f"spark.pyspark.python is {python}, and this machine has no Python there",
+            "Spark plans queries with it here, too: install the environment under the same path "
+            "on this machine, or ship it: headrace package",
+        )
+    os.environ[VARIABLE] = python
+    try:
+        yield _stand_in(python, folder) if is_in_archive else None
+    finally:
+        os.environ[VARIABLE] = ours
+
+
+def _stand_in(python: str, folder: Path) -> Path:
+    """Make a folder in which a relative path runs the driver's own Python, where the driver is."""
+    whole = hashlib.sha256(f"{python} {Path.cwd()}".encode()).hexdigest()[:12]
+    start = folder / f"start-{whole}"
+    place = start / python
+    place.parent.mkdir(parents=True, exist_ok=True)
+    launcher = _launcher(folder)
+    text = (
+        f'#!/bin/sh\ncd {shlex.quote(str(Path.cwd()))} && exec {shlex.quote(str(launcher))} "$@"\n'
+    )
+    if not (place.is_file() and place.read_text(encoding="utf-8") == text):
+        part = place.with_name(f".{place.name}.{os.getpid()}")
+        part.write_text(text, encoding="utf-8")
+        part.chmod(0o755)
+        part.replace(place)
+    return start
 
 
 def _launcher(folder: Path) -> Path:

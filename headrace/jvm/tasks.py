@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import contextlib
+import time
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -11,6 +13,25 @@ if TYPE_CHECKING:
 
 W = TypeVar("W")
 R = TypeVar("R")
+# How often Spark is asked: executors come and go by the second at most.
+ASK_EVERY_S: Final = 1.0
+
+
+class TaskSlots:
+    """How many tasks a session runs at a time: on a cluster, the cores of its executors by now."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self._found = 1
+        self._asked_at_s = float("-inf")
+
+    def __call__(self) -> int:
+        """Return how many; a Spark that does not answer any more has as many as before."""
+        if time.monotonic() - self._asked_at_s >= ASK_EVERY_S:
+            with contextlib.suppress(Exception):
+                self._found = max(1, self._context.defaultParallelism)
+            self._asked_at_s = time.monotonic()
+        return self._found
 
 
 def run_tasks(spark: SparkSession, do: Callable[[W], R], works: Sequence[W]) -> list[R]:

@@ -23,6 +23,8 @@ from headrace.kafka.leaders import MOVE_LIMIT_S, NO_EPOCH, Reached, TopicEnds, a
 from headrace.kafka.ranges import RangeReader
 from headrace.kafka.refusal import reason_of, refusal, settings_refused
 from headrace.kafka.settings import quiet
+from headrace.kafka.topic_ids import id_of
+from headrace.kafka.topic_maker import TopicMaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -44,21 +46,16 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
-def answers(bootstrap_servers: str) -> bool:
-    """Whether a broker answers there within a second."""
-    admin = AdminClient(quiet({"bootstrap.servers": bootstrap_servers}))
-    try:
-        return bool(admin.list_topics(timeout=1.0).brokers)
-    except KafkaException:
-        return False
-
-
 class KafkaCluster:
     """One cluster of the workspace: its topics and their offsets."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, topics_for_s: float = 0.0) -> None:
         self.name = cluster.name
         self._cluster = cluster
+        # Where many jobs share it, a topic that was there a moment ago is not asked for again.
+        self._topics_for_s = topics_for_s
+        self._maker = TopicMaker(cluster.client_properties()) if topics_for_s else None
+        self._topics: tuple[float, dict[str, int]] = (float("-inf"), {})
         # For an offset of a partition, the newest epoch whose leader has been asked about it.
         self._whole: dict[tuple[str, int], dict[Reached, int]] = {}
         self.properties = cluster.client_properties()
@@ -74,6 +71,21 @@ class KafkaCluster:
 
     def topics(self) -> dict[str, int]:
         """Return all topics with their number of partitions."""
+        found = self._all_topics()
+        self._topics = (time.monotonic(), found)
+        return found
+
+    def _topics_lately(self) -> dict[str, int]:
+        """Return all topics, as they were a moment ago where they are known."""
+        is_new = time.monotonic() - self._topics[0] <= self._topics_for_s
+        return self._topics[1] if is_new else self.topics()
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client itself, for questions about many topics or groups."""
+        return self._admin
+
+    def _all_topics(self) -> dict[str, int]:
         # What was met before this question is no answer to it.
         self._admin.poll(0)
         self._met.clear()
@@ -94,7 +106,7 @@ class KafkaCluster:
         found = self._ask(
             topic, lambda: self._admin.describe_topics(wanted, request_timeout=LEADER_LIMIT_S)
         )
-        return str(found[topic].topic_id)
+        return id_of(found[topic])
 
     def largest_batch_bytes(self, topic: str) -> int:
         """Return how large a batch of records a topic takes (`max.message.bytes`)."""
@@ -124,7 +136,8 @@ class KafkaCluster:
 
     def require_topic(self, topic: str) -> int:
         """Return a topic's number of partitions, or say which topics there are."""
-        known = self.topics()
+        known = self._topics_lately()
+        known = known if topic in known else self.topics()
         if topic not in known:
             self._refuse_hidden(topic)
             visible = [name for name in known if not name.startswith("__")]
@@ -148,10 +161,13 @@ class KafkaCluster:
         settings: Mapping[str, str] | None = None,
     ) -> bool:
         """Create a topic where it is missing, by the broker's defaults; whether it was."""
-        if topic in self.topics():
+        if topic in self._topics_lately():
             return False
         new = NewTopic(topic, partitions, -1, config=dict(settings or {}))
-        future = self._admin.create_topics([new])[topic]
+        if self._maker is None:
+            future = self._admin.create_topics([new])[topic]
+        else:
+            future = self._maker.make(new)
         try:
             self._answer(future)
         except KafkaException as problem:

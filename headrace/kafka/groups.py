@@ -37,16 +37,25 @@ class GroupOffsets:
             if error is not None and (group := ours()) is not None:
                 group._failed = error  # noqa: SLF001 - our own
 
-        self._consumer = Consumer(
-            {
-                **quiet(cluster.client_properties()),
-                "group.id": group,
-                "enable.auto.commit": False,
-                "on_commit": committed,
-            }
-        )
-        # OpenSSL's own end, in the client, stumbles over threads that still run by then.
-        self._end = weakref.finalize(self, self._consumer.close)
+        self._committed = committed
+        # Made when it is needed: one of a reader without news has nothing to commit.
+        self._made: Consumer | None = None
+        self._end: weakref.finalize[..., GroupOffsets] | None = None
+
+    @property
+    def _consumer(self) -> Consumer:
+        if self._made is None:
+            self._made = Consumer(
+                {
+                    **quiet(self._cluster.client_properties()),
+                    "group.id": self.group,
+                    "enable.auto.commit": False,
+                    "on_commit": self._committed,
+                }
+            )
+            # OpenSSL's own end, in the client, stumbles over threads that still run by then.
+            self._end = weakref.finalize(self, self._made.close)
+        return self._made
 
     def commit(self, topic: str, nexts: Mapping[int, int]) -> None:
         """Commit the next offset of each partition."""
@@ -83,7 +92,8 @@ class GroupOffsets:
 
     def close(self) -> None:
         """Let go of the connection, when all is committed."""
-        self._end()
+        if self._end is not None:
+            self._end()
 
     def _failure(self, error: KafkaError) -> HeadraceError:
         settings = self._cluster.client_properties()

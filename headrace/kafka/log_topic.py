@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Literal
-
-from confluent_kafka import KafkaException, Producer
+from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Terminal, Transient
-from headrace.kafka.ranges import RangeReader
-from headrace.kafka.refusal import refusal, settings_refused
-from headrace.kafka.settings import quiet
+from headrace.kafka.log_clients import WRITE_LIMIT_S, LogClients
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from confluent_kafka import KafkaError
-    from confluent_kafka import Message as ClientMessage
-
     from headrace.kafka.cluster import KafkaCluster
+    from headrace.kafka.log_clients import Isolation
     from headrace.kafka.message import Message
 
-    Isolation = Literal["read_committed", "read_uncommitted"]
-
 PARTITION: Final = 0
-WRITE_LIMIT_S: Final = 60.0
 SETTLED_LIMIT_S: Final = 320.0
 CHECK_EVERY_S: Final = 0.02
 SETTINGS: Final = {
@@ -51,87 +42,51 @@ def ensure_log_topic(kafka: KafkaCluster, topic: str) -> None:
 
 
 class LogTopic:
-    """Reads and writes a log topic; its clients are made when they are needed."""
+    """Reads and writes a log topic; without clients that are shared, it has its own when it needs them."""
 
-    def __init__(self, properties: Mapping[str, str], topic: str) -> None:
+    def __init__(
+        self, properties: Mapping[str, str], topic: str, clients: LogClients | None = None
+    ) -> None:
         self.topic = topic
-        self._properties = dict(properties)
-        self._readers: dict[Isolation, RangeReader] = {}
-        self._producer: Producer | None = None
+        self._is_shared = clients is not None
+        self._clients = clients or LogClients(properties)
 
     def read(self, start: int = 0, isolation: Isolation = "read_uncommitted") -> list[Message]:
         """Return all records from an offset on to where the topic ends now."""
-        reader = self._reader(isolation)
-        held = self._span(reader)
-        span = range(max(start, held.start), held.stop)
-        chunks = reader.chunks(self.topic, {PARTITION: span})
-        return [message for _, messages in chunks for message in messages]
+        return self.read_on(start, isolation)[0]
 
-    def settled(self) -> list[Message]:
-        """Return all that is committed, after all that was open has ended."""
-        end = self._span(self._reader("read_uncommitted")).stop
+    def read_on(self, start: int, isolation: Isolation) -> tuple[list[Message], int]:
+        """Return the same, and the offset where to read on."""
+        with self._clients.reader(isolation) as reader:
+            held = reader.span(self.topic, PARTITION)
+            span = range(max(start, held.start), held.stop)
+            chunks = reader.chunks(self.topic, {PARTITION: span})
+            return [message for _, messages in chunks for message in messages], held.stop
+
+    def settled(self) -> tuple[list[Message], int]:
+        """Return all that is committed, after all that was open has ended; and where to read on."""
+        end = self._end("read_uncommitted")
         deadline = time.monotonic() + SETTLED_LIMIT_S
-        while self._span(self._reader("read_committed")).stop < end:
+        while self._end("read_committed") < end:
             if time.monotonic() > deadline:
                 raise Transient(
                     f"a transaction in topic {self.topic} stays open",
                     "its producer may hang; Kafka aborts it after its transaction.timeout.ms",
                 )
             time.sleep(CHECK_EVERY_S)
-        return self.read(isolation="read_committed")
+        return self.read_on(0, "read_committed")
 
     def write(
         self, records: Sequence[tuple[str, str | None]], limit_s: float = WRITE_LIMIT_S
     ) -> list[int]:
         """Write records (key and value; None removes the key); return their offsets."""
-        written: list[int] = []
-        failed: list[KafkaError] = []
-
-        def arrived(error: KafkaError | None, message: ClientMessage) -> None:
-            if error is None:
-                written.append(message.offset() or 0)
-            else:
-                failed.append(error)
-
-        producer = self._writer()
-        for key, value in records:
-            producer.produce(self.topic, value, key, partition=PARTITION, on_delivery=arrived)
-        producer.flush(limit_s)
-        if failed or len(written) < len(records):
-            if failed and (refused := refusal(failed[0], self._properties, topic=self.topic)):
-                raise refused
-            reason = failed[0].str() if failed else "no acknowledgement"
-            raise Transient(f"a record did not reach {self.topic}: {reason}")
-        return written
+        return self._clients.write(self.topic, PARTITION, records, limit_s)
 
     def close(self) -> None:
-        """Let go of the connections."""
-        for reader in self._readers.values():
-            reader.close()
-        self._readers.clear()
-        self._producer = None
+        """Let go of the connections that are its own."""
+        if not self._is_shared:
+            self._clients.close()
 
-    def _span(self, reader: RangeReader) -> range:
-        return reader.span(self.topic, PARTITION)
-
-    def _reader(self, isolation: Isolation) -> RangeReader:
-        if isolation not in self._readers:
-            self._readers[isolation] = RangeReader(self._properties, isolation)
-        return self._readers[isolation]
-
-    def _writer(self) -> Producer:
-        if self._producer is None:
-            settings = {
-                **quiet(self._properties),
-                "acks": "all",
-                "linger.ms": 0,
-                # In order; twice the same record is one in a log of keys. An idempotent producer
-                # waits half a second for its id before its first record.
-                "enable.idempotence": False,
-                "max.in.flight.requests.per.connection": 1,
-            }
-            try:
-                self._producer = Producer(settings)
-            except KafkaException as problem:
-                raise settings_refused(problem) from None
-        return self._producer
+    def _end(self, isolation: Isolation) -> int:
+        with self._clients.reader(isolation) as reader:
+            return reader.span(self.topic, PARTITION).stop

@@ -30,10 +30,16 @@ POLL_S: Final = 0.01
 STALLED_S: Final = 45.0
 END_LIMIT_S: Final = 5.0
 ANSWER_LIMIT_S: Final = 30.0
+HEAR_LIMIT_S: Final = 3.0
+LEADER_LIMIT_S: Final = 10.0
+LEADER_PAUSE_S: Final = 0.05
 FETCH_BYTES: Final = 2**20
 # What is fetched beyond a batch is fetched again for the next.
 AHEAD_KB: Final = 8 * 1024
 
+_WITHOUT_LEADER: Final = frozenset(
+    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
+)
 # What was fetched has both; the client's types also know messages still to be sent.
 _partition_of = cast("Callable[[ClientMessage], int]", ClientMessage.partition)
 _offset_of = cast("Callable[[ClientMessage], int]", ClientMessage.offset)
@@ -78,6 +84,7 @@ class RangeReader:
         isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
     ) -> None:
         self._properties = properties
+        self._known: set[str] = set()
         self._consumer = Consumer(
             {
                 **quiet(properties),
@@ -104,6 +111,7 @@ class RangeReader:
         ends = {number: span.stop for number, span in ranges.items() if span}
         nexts = {number: ranges[number].start for number in ends}
         partitions = [TopicPartition(topic, number, start) for number, start in nexts.items()]
+        self._hear_of(topic)
         self._consumer.assign(partitions)
         moved_at = time.monotonic()
         try:
@@ -119,6 +127,14 @@ class RangeReader:
                     yield from self._wanted(topic, number, run, ends, nexts)
         finally:
             self._consumer.unassign()
+
+    def _hear_of(self, topic: str) -> None:
+        """Let the client hear who leads a topic: by itself, it looks once a second."""
+        if topic not in self._known:
+            self._known.add(topic)
+            with contextlib.suppress(KafkaException):
+                # Whoever is away now may be there when it is read.
+                self._consumer.list_topics(topic, HEAR_LIMIT_S)
 
     def _raise_refusal(self, topic: str, run: Sequence[ClientMessage]) -> None:
         for error in filter(None, map(_error_of, run)):
@@ -148,16 +164,20 @@ class RangeReader:
 
     def span(self, topic: str, partition: int) -> range:
         """Return what a partition holds, as far as this reader may read it."""
-        try:
-            low, high = self._consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), ANSWER_LIMIT_S
-            )
-        except KafkaException as problem:
-            error = problem.args[0]
-            if (refused := refusal(error, self._properties, topic=topic)) is not None:
-                raise refused from None
-            raise Transient(f"topic {topic}: {error.str()}") from None
-        return range(low, high)
+        deadline = time.monotonic() + LEADER_LIMIT_S
+        while True:
+            try:
+                at = TopicPartition(topic, partition)
+                return range(*self._consumer.get_watermark_offsets(at, ANSWER_LIMIT_S))
+            except KafkaException as problem:
+                error = problem.args[0]
+                if error.code() in _WITHOUT_LEADER and time.monotonic() < deadline:
+                    # A new topic's leader takes a moment.
+                    time.sleep(LEADER_PAUSE_S)
+                    continue
+                if (refused := refusal(error, self._properties, topic=topic)) is not None:
+                    raise refused from None
+                raise Transient(f"topic {topic}: {error.str()}") from None
 
     def close(self) -> None:
         """Let go of the connections."""

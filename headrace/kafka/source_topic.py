@@ -7,7 +7,7 @@ may have come since the last.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import structlog
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from headrace.kafka.cluster import KafkaCluster
     from headrace.kafka.leaders import Reached, TopicEnds
+    from headrace.kafka.watch import ClusterWatch
 
+# A look of the watch that is older is not gone by.
+LOOK_HOLDS_S: Final = 1.0
 log = structlog.get_logger(__name__)
 
 
@@ -97,10 +100,27 @@ class SourceTopic:
     kafka: KafkaCluster
     topic: str
     on_data_loss: Literal["fail", "skip"] = "fail"
+    # Where many jobs ask together: who has asked a moment ago, asked for all.
+    watch: ClusterWatch | None = None
 
     def identity(self) -> str:
         """Return the id that the cluster gave the topic when it was created."""
         return self.kafka.topic_id(self.topic)
+
+    def seen(self) -> tuple[TopicEnds, str | None]:
+        """Return what the topic holds, and its id where that was asked for after that, too."""
+        if self.watch is not None:
+            look = self.watch.last_look(self.topic, LOOK_HOLDS_S)
+            if look is not None:
+                return look.ends, look.topic_id
+        return self.kafka.ends(self.topic), None
+
+    def first_look(self) -> tuple[TopicEnds, str]:
+        """Return what the topic holds now, and its id."""
+        if self.watch is not None and (look := self.watch.wait_for_look(self.topic)) is not None:
+            return look.ends, look.topic_id
+        ends = self.kafka.ends(self.topic)
+        return ends, self.identity()
 
     def look(self, reader: Reader, topic_id: str, positions: Mapping[int, int]) -> TopicEnds:
         """Return what the topic holds; refuse another topic, or one that ends before what was read.

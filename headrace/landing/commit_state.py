@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.errors import Terminal
+from headrace.state_version import WrittenByNewer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -112,20 +113,18 @@ class CommitState:
         """Read a commit state; one that is not ours is an error: nobody can go on from it."""
         try:
             said: dict[str, Any] = json.loads(text)
-            version = said["v"]
+            version = int(said["v"])
+            if version > VERSION:
+                raise WrittenByNewer("the commit state of the writer", version, VERSION)
             said.setdefault("topic_id", "")
             identity = Identity(**{name: said[name] for name in Identity.__slots__})
             spans = {int(number): Span(*span) for number, span in said["offsets"].items()}
-            state = cls(identity, said["snapshot"], spans)
+            return cls(identity, said["snapshot"], spans)
         except (ValueError, KeyError, TypeError, AttributeError):
-            version, state = None, None
-        if version != VERSION or state is None:
             raise Terminal(
                 f"the commit state of the writer cannot be read: {text[:200]}",
-                "a newer headrace may have written it; otherwise restore the table's property"
-                " from the summary of the writer's last snapshot",
-            )
-        return state
+                "restore the table's property from the summary of the writer's last snapshot",
+            ) from None
 
 
 def next_state(  # noqa: PLR0913, PLR0917 - what was before, whose it is, and how far it comes

@@ -39,6 +39,7 @@ from headrace.landing.completeness import (
     losses_property,
     with_losses,
 )
+from headrace.landing.totals import TableTotals, totals_of
 from headrace.retries import retry
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class TableCommits:
         self._identity = identity
         self._state: CommitState | None = None
         self.completeness = Completeness()
+        self.totals = TableTotals()
 
     def resume(self, topic_id: str = "") -> CommitState | None:
         """Read the writer's commit state from the table; None if it has landed nothing.
@@ -133,6 +135,7 @@ class TableCommits:
             raise TopicRecreated(reader_of(self._identity.writer), self._identity.topic)
         said = table.properties.get(completeness_property(self._identity.writer))
         self.completeness = Completeness.from_json(said)
+        self.totals = totals_of(table, self._identity.writer)
         return self._state
 
     def begin(self, starts: Mapping[int, int], epochs: Mapping[int, int] | None = None) -> None:
@@ -268,7 +271,9 @@ class TableCommits:
             name = losses_property(writer)
             properties[name] = with_losses(table.properties.get(name), batch.lost)
         commit = Append(state.snapshot, batch.files, {SUMMARY: said}, properties, gone)
-        remove_let_go(table, append(table, commit), gone)
+        after = append(table, commit)
+        self.totals = totals_of(after, writer)
+        remove_let_go(table, after, gone)
 
 
 def state_in(table: Table, writer: str) -> CommitState | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from concurrent.futures import Future
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.errors import Terminal, Transient
+from headrace.line.job import Outlook, Watched
 from headrace.queries.streaming import explained
 
 if TYPE_CHECKING:
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from headrace.line.job import Batch, Job
 
 # How often a question is looked at that has no answer yet.
-LOOK_AGAIN: Final = timedelta(milliseconds=10)
+LOOK_AGAIN: Final = timedelta(milliseconds=30)
+# How soon at most, where the question is one for all jobs.
+LOOK_TOGETHER: Final = timedelta(milliseconds=150)
 
 
 class Askers:
@@ -70,31 +74,57 @@ class BackgroundJob:
         self.name = name
         self.job = job
         self.problem: HeadraceError | None = None
+        # Whether it has begun at all, once.
+        self.has_begun = False
         self._askers = askers
         self._prepare = prepare
         self._final = final
         self._begins = True
+        self._has_begun = False
+        self._has_just_begun = False
         self._asked: Future[Batch | None] | None = None
+        self._watched = job if isinstance(job, Watched) else None
+        # Since when it waits for what is asked for all.
+        self._since_s: float | None = None
 
     @property
     def interval(self) -> timedelta | None:
         """The time between two batches, or until the answer is looked for."""
-        return self.job.interval if self._asked is None else LOOK_AGAIN
+        if self._since_s is not None and self.job.interval:
+            # Thousands that look together would do little else.
+            return max(LOOK_AGAIN, min(self.job.interval / 10, LOOK_TOGETHER))
+        return LOOK_AGAIN if self.is_asked else self.job.interval
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it will be known in a moment what there is to do."""
+        return self._asked is not None or self._since_s is not None
 
     @property
     def is_done(self) -> bool:
         """Whether a job that ends by itself has nothing left to do."""
         return self._asked is None and not self._begins and self.job.is_done
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it knows where it is, and nothing stands against it."""
+        return self._has_begun and self.problem is None
+
     def begin(self) -> None:
         """Let the next question be where it goes on."""
-        self._begins = True
+        self._begins, self._has_begun, self._since_s = True, False, None
 
     def next_batch(self) -> Batch | None:
         """Return what there is to do, once that is known."""
         asked = self._asked
         if asked is None:
+            outlook = self._outlook()
+            if outlook is not Outlook.ASK:
+                if outlook is Outlook.NOTHING:
+                    self.problem = None
+                return None
             begins, self._begins = self._begins, False
+            self._has_just_begun = begins
             self._asked = self._askers.submit(lambda: self._ask(begins=begins))
             return None
         if not asked.done():
@@ -103,13 +133,26 @@ class BackgroundJob:
         if self._begins:
             # It was asked before the job failed: what it found may not be true any more.
             return None
+        has_just_begun, self._has_just_begun = self._has_just_begun, False
         try:
             batch = asked.result()
         except Exception as problem:  # noqa: BLE001 - from any job
             raise self._told(problem) from None
+        self.has_begun = True
         if batch is None:
             self.problem = None
+            if has_just_begun and self._watched is not None:
+                # It has not been asked yet whether there is anything to do.
+                self._since_s = time.monotonic()
         return batch
+
+    def _outlook(self) -> Outlook:
+        if self._begins or self._watched is None:
+            return Outlook.ASK
+        since_s = time.monotonic() if self._since_s is None else self._since_s
+        found = self._watched.outlook(since_s)
+        self._since_s = since_s if found is Outlook.SOON else None
+        return found
 
     def finish(self, answers: Sequence[Any]) -> None:
         """Make the batch true."""
@@ -132,4 +175,8 @@ class BackgroundJob:
                 self._prepare()
                 self._prepare = None
             self.job.begin()
+            self._has_begun = True
+            if self._watched is not None:
+                # Whether there is anything to do, is asked together with others.
+                return None
         return self.job.next_batch()

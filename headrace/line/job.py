@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
     from headrace.errors import HeadraceError
+    from headrace.line.pace import Pace
 
 
 class Answer(Protocol):
@@ -31,6 +33,14 @@ class Answer(Protocol):
 class Work(Protocol):
     """What one task does. It is pickled, with everything that the task has to know."""
 
+    @property
+    def weight(self) -> int:
+        """How many records it is about."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it may be done beside other jobs' work in one process: it shares nothing with it."""
+
     def do(self) -> Answer:
         """Do it; an error that has a name is part of the answer."""
 
@@ -42,6 +52,14 @@ class Batch:
     works: Sequence[Work]
     ends: Mapping[int, int]
     lag: int
+
+
+class Outlook(Enum):
+    """What is known of a job without asking anybody."""
+
+    NOTHING = auto()  # there is nothing to do
+    SOON = auto()  # it is asked elsewhere, together with others: look again in a moment
+    ASK = auto()  # only the job itself can say, and that may take long
 
 
 class Job(Protocol):
@@ -67,3 +85,18 @@ class Job(Protocol):
 
     def finish(self, answers: Sequence[Any]) -> None:
         """Make the batch true: what it read is done with when this returns."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A job of which others may find out whether it has anything to do."""
+
+    def outlook(self, since_s: float) -> Outlook:
+        """Return what was found out since then; it does not wait."""
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A job whose batches take about as long as it is told to."""
+
+    pace: Pace

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import shutil
 import threading
 import time
@@ -15,10 +14,13 @@ import structlog
 
 from headrace.errors import Terminal
 from headrace.jvm import failures
+from headrace.line.packs import Piece, answers_in, packed
 from headrace.line.questions import WORKS
+from headrace.line.shares import shared
 from headrace.line.socket_folder import private_folder
+from headrace.line.standing import JobStanding
 from headrace.line.turns import Turns
-from headrace.queries.streaming import explained
+from headrace.queries.streaming import explained, is_active
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.line.job import Batch, Job, Work
-    from headrace.signals import Drain
 
     # Does the work of a batch where that takes more than a task for each piece.
     RunWorks: TypeAlias = Callable[[SparkSession, Sequence[Any]], Sequence[Any]]
@@ -39,6 +40,11 @@ CHECK_EVERY_S: Final = 0.2
 # How long Spark is kept waiting for a batch before it asks again.
 PATIENCE_S: Final = 1.0
 METRICS: Final = "line"
+START_PAUSE_S: Final = 5.0
+MOST_STARTS: Final = 5
+SHORTEST_WAIT_S: Final = 0.001
+# How long a batch waits for jobs that are asked at the moment.
+GATHER_S: Final = 0.1
 log = structlog.get_logger(__name__)
 
 
@@ -66,7 +72,14 @@ class Line:
         # The batch that Spark was told of last: it may still be without the one that is there.
         self._told = 0
         self._batch: dict[str, Batch] = {}
+        # What is there for the next batch while others are asked, and since when.
+        self._gathered: dict[str, Batch] = {}
+        self._gathered_at_s = 0.0
         self._positions: dict[str, dict[int, int]] = {}
+        self._tasks = 1
+        # How often any of its jobs is due, where it has several.
+        self._others_s: float | None = None
+        self._starts_at_s, self._not_started = 0.0, 0
         self._draining = threading.Event()
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -101,11 +114,16 @@ class Line:
         """Whether none of its jobs has anything left to do."""
         return not self._batch and all(one.ended for one in self.turns)
 
+    def standings(self) -> list[JobStanding[Any]]:
+        """Return how its jobs fare; any thread may ask."""
+        return [JobStanding(one.job, one.reason, one.has_begun) for one in self.turns]
+
     def add(self, job: Job) -> Turns:
         """Take in one more job; its turn comes at once."""
         turns = Turns(job, self._once)
         with self._lock:
             self.turns = [*self.turns, turns]
+            self._others_s = shared(self.turns, self._others_s)
         return turns
 
     def remove(self, name: str) -> bool:
@@ -115,22 +133,35 @@ class Line:
                 one.ended = one.ended or one.job.name == name
             if name in self._batch:
                 return False
+            self._gathered.pop(name, None)
             self.turns = [one for one in self.turns if one.job.name != name]
+            self._others_s = shared(self.turns, self._others_s)
             return True
 
     def look(self, spark: SparkSession) -> None:
         """Start its query, or see that it still runs; one that has ended is started again."""
-        if self.ended:
+        if self.ended or time.monotonic() < self._starts_at_s:
             return
         query = self._query
         if query is not None:
-            if _is_active(self.name, query):
+            if is_active(self.name, query):
                 return
             self._query = None
             self._failed(query.exception() or Terminal(f"{self.name}: its query was stopped"))
             self._number, self._told, self._positions = 0, 0, {}
         if min((one.due_in_s for one in self.turns if not one.ended), default=1.0) <= 0:
-            self._query = self._start(spark)
+            try:
+                self._query = self._start(spark)
+                self._not_started = 0
+            except Exception as problem:
+                # As where a Python process of Spark's did not come up within its ten seconds.
+                self._not_started += 1
+                if self._once or self._not_started >= MOST_STARTS or failures.has_ended(problem):
+                    raise
+                self._starts_at_s = time.monotonic() + START_PAUSE_S
+                log.warning(
+                    "Spark's query did not start", reason=str(explained(self.name, problem))
+                )
 
     def begin_no_more(self) -> None:
         """Let the batch at hand be the last."""
@@ -142,7 +173,7 @@ class Line:
         with self._lock:
             # A batch that was being planned is there by now, and no other begins.
             pass
-        while self._batch and self._query is not None and _is_active(self.name, self._query):
+        while self._batch and self._query is not None and is_active(self.name, self._query):
             time.sleep(CHECK_EVERY_S / 4)
         self._stop()
 
@@ -155,6 +186,7 @@ class Line:
         # Jobs know where they are: what Spark has kept of an earlier query is of no use.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
         without_lookup(spark)
+        self._tasks = spark.sparkContext.defaultParallelism
         spark.dataSource.register(LineSource)
         answers = spark.readStream.format(NAME).option("socket", str(self._listener.address)).load()
         counted = answers.observe(
@@ -205,9 +237,9 @@ class Line:
         """Return the newest batch, after waiting a moment for one."""
         until_s = time.monotonic() + PATIENCE_S
         while not self._draining.is_set() and not self._take() and time.monotonic() < until_s:
-            left_s = until_s - time.monotonic()
-            due_s = min((one.due_in_s for one in self.turns if not one.ended), default=left_s)
-            self._draining.wait(max(0.001, min(left_s, due_s)))
+            due_at_s = min((one.due_at_s for one in self.turns if not one.ended), default=until_s)
+            left_s = min(until_s, due_at_s) - time.monotonic()
+            self._draining.wait(max(SHORTEST_WAIT_S, left_s))
         with self._lock:
             # Where nothing is new, the offset is the same: another would be a batch to Spark.
             if self._batch:
@@ -221,21 +253,35 @@ class Line:
         """Whether there is a batch to do; one that is not finished yet stays the newest."""
         with self._lock:
             if not self._batch and not self._draining.is_set():
-                found = {one.job.name: one.take() for one in self.turns}
-                self._batch = {name: one for name, one in found.items() if one is not None}
-                self._number += bool(self._batch)
+                now_s = time.monotonic()
+                for one in self.turns:
+                    if one.due_at_s > now_s or one.job.name in self._gathered:
+                        continue
+                    if (batch := one.take(self._others_s)) is not None:
+                        self._gathered[one.job.name] = batch
+                if self._gathered and not self._waits_for_others(now_s):
+                    self._batch, self._gathered = self._gathered, {}
+                    self._gathered_at_s = 0.0
+                    self._number += 1
             return bool(self._batch)
 
-    def _works(self, number: int) -> list[tuple[str, bytes, int]]:
+    def _waits_for_others(self, now_s: float) -> bool:
+        """Whether others will have something in a moment: a batch of many costs little more."""
+        self._gathered_at_s = self._gathered_at_s or now_s
+        is_time = now_s - self._gathered_at_s >= GATHER_S
+        return not is_time and any(one.is_asked for one in self.turns if not one.ended)
+
+    def _works(self, number: int) -> list[list[Piece]]:
         """Return the work of a batch for Spark's tasks; what remains is told once for each job."""
         with self._lock:
             if number != self._number or self._run is not None:
                 return []
-            return [
-                (name, pickle.dumps(work), 0 if index else batch.lag)
+            pieces = [
+                Piece.of(name, work, 0 if index else batch.lag)
                 for name, batch in self._batch.items()
                 for index, work in enumerate(batch.works)
             ]
+            return packed(pieces, self._tasks)
 
     def _on_batch(self, frame: DataFrame) -> None:
         # A query without a checkpoint begins with a batch of nothing.
@@ -258,46 +304,12 @@ class Line:
             works: list[Work] = [work for batch in self._batch.values() for work in batch.works]
             (name,) = self._batch
             return {name: list(self._run(frame.sparkSession, works))}
-        answers: dict[str, list[Any]] = {}
-        for row in frame.collect():
-            answers.setdefault(row["job"], []).append(pickle.loads(row["answer"]))  # noqa: S301 - what our tasks dumped
-        return answers
+        return answers_in(frame.collect())
 
     def _failed(self, problem: BaseException) -> None:
         """Let all jobs of the batch rest, or all jobs where there was none."""
         for one in self.turns:
             if not one.ended and (not self._batch or one.job.name in self._batch):
                 one.fail(problem)
+                self._gathered.pop(one.job.name, None)
         self._batch = {}
-
-
-def run_lines(lines: Sequence[Line], spark: SparkSession, drain: Drain) -> None:
-    """Run lines until all their jobs have ended, or until asked to drain; raise why jobs failed."""
-    if drain.wait(0):
-        return
-    with contextlib.ExitStack() as held:
-        for line in lines:
-            held.enter_context(line)
-        while not all(line.ended for line in lines):
-            for line in lines:
-                line.look(spark)
-            if drain.wait(CHECK_EVERY_S):
-                break
-        for line in lines:
-            line.begin_no_more()
-        for line in lines:
-            line.drain()
-    reasons = [one.reason for line in lines for one in line.turns if one.reason is not None]
-    if len(reasons) == 1:
-        raise reasons[0]
-    if reasons:
-        raise Terminal("\n".join(str(reason) for reason in reasons))
-
-
-def _is_active(name: str, query: StreamingQuery) -> bool:
-    try:
-        return query.isActive
-    except Exception as problem:
-        if not failures.has_ended(problem):
-            raise
-        raise explained(name, problem) from None

@@ -28,6 +28,8 @@ class Pace:
 
     aim_s: float
     records: int = FIRST
+    # What others of its line leave it: they wait for its batches.
+    most_s: float = LONGEST_S
     _in_batch: int = field(default=0, init=False)
     _is_full: bool = field(default=False, init=False)
     _began_s: float = field(default=0.0, init=False)
@@ -44,15 +46,18 @@ class Pace:
         """Begin a batch; one that takes all there is says nothing of how much fits."""
         self._in_batch, self._is_full, self._began_s = records, is_full, time.monotonic()
 
-    def end(self, size_bytes: int) -> None:
-        """Learn from the batch that has ended."""
-        self.learn(time.monotonic() - self._began_s, size_bytes)
+    def end(self, size_bytes: int) -> float:
+        """Learn from the batch that has ended; return how long it took."""
+        took_s = time.monotonic() - self._began_s
+        self.learn(took_s, size_bytes)
+        return took_s
 
     def learn(self, took_s: float, size_bytes: int) -> None:
         """Set how many records the next batch takes."""
         found, done = self.records, self._in_batch
         if self._is_full:
-            wanted = int(done * self.aim_s / max(took_s, 0.001))
+            aim_s = min(self.aim_s, max(self.most_s, SHORTEST_S))
+            wanted = int(done * aim_s / max(took_s, 0.001))
             found = max(done // MOST_CHANGE, min(wanted, done * MOST_CHANGE))
         if size_bytes > 0:
             found = min(found, done * MOST_BYTES // size_bytes)

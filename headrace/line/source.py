@@ -1,4 +1,4 @@
-"""The source of a line for Spark: a partition is a piece of work, and its row is the answer.
+"""The source of a line for Spark: a partition is a pack of work, and its rows are the answers.
 
 Spark asks in a process of its own, which knows nothing: the line in the driver decides what there
 is to do. Whoever imports this waits for no other library.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from headrace.line.packs import done
 from headrace.line.questions import LATEST, WORKS
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from headrace.line.job import Work
+    from headrace.line.job import Answer
+    from headrace.line.packs import Piece
 
 NAME: Final = "headrace_line"
 ANSWERS: Final = "job STRING, answer BINARY, events BIGINT, bytes BIGINT, lag BIGINT"
@@ -46,13 +48,11 @@ class LineSource(DataSource):
 
 
 class WorkPartition(InputPartition):
-    """A piece of work, and whose; `lag` is what its job will still have to do after the batch."""
+    """What a task does: a pack of pieces of work."""
 
-    def __init__(self, job: str, work: bytes, lag: int) -> None:
+    def __init__(self, pieces: Sequence[Piece]) -> None:
         super().__init__(None)
-        self.job = job
-        self.work = work
-        self.lag = lag
+        self.pieces = pieces
 
 
 class LineReader(DataSourceStreamReader):
@@ -77,12 +77,13 @@ class LineReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:  # noqa: ARG002 - one batch is asked for at a time
         """Return the work of a batch."""
-        return [WorkPartition(*one) for one in self._ask((WORKS, end["batch"]))]
+        return [WorkPartition(one) for one in self._ask((WORKS, end["batch"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Do the work of one task."""
         if isinstance(partition, WorkPartition):
-            yield _answer(partition)
+            for piece, answer in done(partition.pieces):
+                yield _answer(piece, answer)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Do nothing: the line's jobs have made the batch true by then."""
@@ -102,16 +103,14 @@ class LineReader(DataSourceStreamReader):
         return self._connection.recv()
 
 
-def _answer(partition: WorkPartition) -> pa.RecordBatch:
-    """Do a piece of work, and return the row that tells what became of it."""
-    work: Work = pickle.loads(partition.work)  # noqa: S301 - what our line dumped
-    answer = work.do()
+def _answer(piece: Piece, answer: Answer) -> pa.RecordBatch:
+    """Return the row that tells what became of a piece of work."""
     return _row(
-        job=partition.job,
+        job=piece.job,
         answer=pickle.dumps(answer),
         events=answer.records,
         bytes=answer.bytes,
-        lag=partition.lag,
+        lag=piece.lag,
     )
 
 

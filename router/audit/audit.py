@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.errors import Terminal
     from headrace.kafka.cluster import KafkaCluster
     from router.ledger.entries import LedgerStretch
-    from router.ledger.places import LedgerDamaged
     from router.ledger.topic import MemberPlaces
 
 LOG_EVERY_RECORDS: Final = 5_000_000
@@ -66,7 +66,7 @@ def audit(workspace: Workspace, stream: Effective) -> StreamAudit:
     configured = [output.name for output in stream.config.outputs]
     if stream.config.quarantine is not None:
         configured.append(QUARANTINE)
-    damaged: dict[str, LedgerDamaged] = {}
+    damaged: dict[str, Terminal] = {}
     with contextlib.closing(Ledgers(planner, planner.plan())) as ledgers:
         known = ledgers.read_all(configured, damaged)
     others = sorted(name for name in {*known, *damaged} if name not in configured)
@@ -87,7 +87,7 @@ def audit(workspace: Workspace, stream: Effective) -> StreamAudit:
 class _Auditor:
     source: ReadTopic
     kafka: KafkaCluster
-    damaged: Mapping[str, LedgerDamaged]
+    damaged: Mapping[str, Terminal]
 
     def member(
         self, name: str, known: Mapping[str, MemberPlaces], *, is_configured: bool

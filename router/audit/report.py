@@ -23,14 +23,18 @@ HEADINGS = [
 
 def as_json(audit: StreamAudit) -> str:
     """Return the audit as one JSON object."""
-    whole = {
+    return json.dumps(facts(audit), indent=2)
+
+
+def facts(audit: StreamAudit) -> dict[str, object]:
+    """Return what the audit found."""
+    return {
         "stream": audit.stream,
         "cluster": audit.cluster,
         "topic": audit.topic,
         "ok": not audit.findings,
         "outputs": [_member_fields(member) for member in audit.members],
     }
-    return json.dumps(whole, indent=2)
 
 
 def as_text(audit: StreamAudit) -> str:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from headrace.contract import QUARANTINE
 from router.ledger.claims import DEAD_AFTER_S, heard_of, owners
-from router.ledger.entries import BEGINNING
+from router.ledger.entries import BEGINNING, total
 from router.ledger.topic import members_in
 from router.plan.planner import Planner
+from router.run.facts import lost_in
 from router.run.ledgers import Ledgers
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
-    from headrace.errors import HeadraceError
+    from headrace.errors import HeadraceError, Terminal
     from headrace.kafka.cluster import KafkaCluster
     from router.ledger.claims import LedgerRecord, Owner
-    from router.ledger.places import LedgerDamaged
+    from router.ledger.entries import Counts
     from router.ledger.topic import MemberPlaces
 
 
@@ -30,7 +31,7 @@ class Standing:
     """One output, or the quarantine.
 
     `positions` are its next offsets, None where it has never begun; `runner` has been heard of
-    just now.
+    just now. `counts` are of all records from its first one on, `lost` is how many offsets it never had.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Standing:
     positions: Mapping[int, int] | None = None
     last_batch: str | None = None
     problem: str = ""
+    counts: Counts | None = None
+    lost: int | None = None
 
 
 def standings(
@@ -77,7 +80,7 @@ def standings(
 def _standings(
     records: Sequence[LedgerRecord], held_as: Mapping[str, str], names: list[str], topic_id: str
 ) -> list[Standing]:
-    damaged: dict[str, LedgerDamaged] = {}
+    damaged: dict[str, Terminal] = {}
     known = members_in(records, damaged)
     owned, heard = owners(records, held_as.values(), topic_id), heard_of(records)
     since_ms = (time.time() - DEAD_AFTER_S) * 1000
@@ -106,4 +109,11 @@ def _standing(
         return Standing(name, runner, problem=problem)
     positions = {number: place.stretch.end_exclusive for number, place in own.places.items()}
     batches = [place.at for place in own.places.values() if place.batch > BEGINNING]
-    return Standing(name, runner, positions, max(batches, default=None))
+    return Standing(
+        name,
+        runner,
+        positions,
+        max(batches, default=None),
+        counts=total(place.counts for place in own.places.values()),
+        lost=lost_in(own.places.values()),
+    )

@@ -117,8 +117,17 @@ class Flaw:
 
 
 def total(counts: Iterable[Counts]) -> Counts:
-    """Return the sum."""
-    return sum(counts, Counts())
+    """Return the sum; one by one they would be made again and again."""
+    read = written = filtered = quarantined = 0
+    dropped: Counter[str] = Counter()
+    for one in counts:
+        read += one.read
+        written += one.written
+        filtered += one.filtered
+        quarantined += one.quarantined
+        if one.dropped:
+            dropped.update(one.dropped)
+    return Counts(read, written, filtered, dict(dropped), quarantined)
 
 
 def flaws(entries: Iterable[LedgerEntry]) -> list[Flaw]:

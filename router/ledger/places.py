@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.errors import Terminal
+from headrace.state_version import WrittenByNewer
 from router.ledger.entries import BEGINNING, Counts, LedgerEntry, LedgerStretch, checked, total
 
 if TYPE_CHECKING:
@@ -125,14 +126,11 @@ def place_value(topic: ReadTopic, partition: int, place: Place) -> str:
 
 
 def read_place(where: str, value: bytes) -> tuple[ReadTopic, Place]:
-    """Return what a record says; LedgerDamaged, which names it, where it says nothing."""
+    """Return what a record says; LedgerDamaged or WrittenByNewer, which name it, if it says nothing."""
     try:
         fields = json.loads(value)
-        if fields["version"] != VERSION:
-            raise LedgerDamaged(
-                where,
-                f"it has version {fields['version']}; this headrace reads version {VERSION}",
-            )
+        if int(fields["version"]) > VERSION:
+            raise WrittenByNewer(f"the ledger's record {where}", int(fields["version"]), VERSION)
         topic = ReadTopic(fields["cluster"], fields["topic"], fields["topic_id"])
         before = tuple(map(_stretch, fields["before"]))
         return topic, Place(fields["batch"], fields["at"], _stretch(fields), before)

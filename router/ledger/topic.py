@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import structlog
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, Terminal
+from headrace.kafka.log_clients import WRITE_LIMIT_S, LogClients
 from headrace.kafka.log_topic import LogTopic, ensure_log_topic
 from headrace.kafka.transactions import fence
+from headrace.state_version import WrittenByNewer
+from router.ledger.alive import teller_of
 from router.ledger.claims import (
     CLAIM,
     DEAD_AFTER_S,
@@ -48,13 +51,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from headrace.kafka.cluster import KafkaCluster
+    from headrace.kafka.shared import SharedCluster
     from router.ledger.claims import LedgerRecord
     from router.ledger.places import Place
 
     OnConflict = Literal["take_over", "refuse"]
 
 AT_ONCE: Final = 8
-SAY_EVERY_S: Final = 10.0
 # Whoever ends does not wait for a cluster that is away.
 AT_ITS_END_S: Final = 5.0
 log = structlog.get_logger(__name__)
@@ -76,21 +79,28 @@ def ledger_topic(stream: str) -> str:
 
 
 class LedgerTopic:
-    """One stream's ledger on one cluster; its methods may be called by several threads."""
+    """One stream's ledger on one cluster; its methods may be called by several threads.
 
-    def __init__(self, kafka: KafkaCluster, stream: str) -> None:
+    Of a cluster that is `shared`, its clients are used; else it has clients of its own.
+    """
+
+    def __init__(
+        self, kafka: KafkaCluster, stream: str, shared: SharedCluster | None = None
+    ) -> None:
         self.name = ledger_topic(stream)
         self._kafka = kafka
         self._stream = stream
-        self._log = LogTopic(kafka.properties, self.name)
-        self._watch = LogTopic(kafka.properties, self.name)
-        # The claims that are known; the next offset to look for more.
+        self._shared = shared
+        self._clients = LogClients(kafka.properties) if shared is None else shared.logs
+        self._log = LogTopic(kafka.properties, self.name, self._clients)
+        # The claims that are known, how many of them a session was held against, and the next
+        # offset to look for more.
         self._claims: list[LedgerRecord] = []
+        self._held_against: dict[str, int] = {}
         self._next_watched = 0
         self._lock = threading.RLock()
         self._sessions: set[str] = set()
-        self._ended = threading.Event()
-        self._alive: threading.Thread | None = None
+        self._teller = teller_of(self._clients)
 
     def read(self) -> list[LedgerRecord]:
         """Return what is committed now, whoever else is at work."""
@@ -124,19 +134,32 @@ class LedgerTopic:
             self._fence(registered(known, claim))
             if before is not None and before.session != claim.session:
                 self._sessions.discard(before.session)
-                self._log.write([alive_record(before.session, is_alive=False)])
-            settled = records_in(self._log.settled())
-            # A claim holds for months: until the next one these connections have nothing to do.
-            self._log.close()
+                self._held_against.pop(before.session, None)
+                self._write([alive_record(before.session, is_alive=False)])
+            messages, self._next_watched = self._log.settled()
+            settled = records_in(messages)
+            self._claims = [one for one in settled if one.kind == CLAIM]
+            self._require_ours(self._claims, claim)
+            self._held_against[claim.session] = len(self._claims)
+            if self._shared is None:
+                # A claim holds for months: until the next one these connections have nothing to do.
+                self._clients.close()
             return claim, settled
 
     def require_ours(self, claim: Claim) -> None:
         """Raise TakenOver where somebody else has claimed a member since."""
         with self._lock:
-            more = records_in(self._watch.read(max(self._next_watched, claim.offset)))
-            self._next_watched = max((one.offset + 1 for one in more), default=self._next_watched)
-            self._claims += [one for one in more if one.kind == CLAIM]
+            messages, self._next_watched = self._log.read_on(
+                max(self._next_watched, claim.offset), "read_uncommitted"
+            )
+            self._claims += [one for one in records_in(messages) if one.kind == CLAIM]
             self._require_ours(self._claims, claim)
+            self._held_against[claim.session] = len(self._claims)
+
+    def is_ours(self, claim: Claim, end: int) -> bool:
+        """Whether nobody else can have claimed a member since, if the topic ends there."""
+        is_known = self._held_against.get(claim.session) == len(self._claims)
+        return is_known and end <= self._next_watched
 
     def write(self, topic: ReadTopic, places: Mapping[str, Mapping[int, Place]]) -> None:
         """Write the places of members whose sinks have no transactions."""
@@ -146,42 +169,56 @@ class LedgerTopic:
             for number, place in own.items()
         ]
         with self._lock:
-            self._log.write(records)
+            self._write(records)
+
+    def alive_records(self) -> list[tuple[str, str | None]]:
+        """Return what says that the sessions go on; whoever is busy with the ledger says it later."""
+        if not self._lock.acquire(blocking=False):
+            return []
+        try:
+            return [alive_record(one) for one in self._sessions]
+        finally:
+            self._lock.release()
+
+    def wrote(self, offsets: Sequence[int]) -> None:
+        """Take in what was written: what nobody else has written between needs not be read again."""
+        with self._lock:
+            first = self._next_watched
+            if sorted(offsets) == list(range(first, first + len(offsets))):
+                self._next_watched += len(offsets)
 
     def close(self) -> None:
         """Say that this process has ended what it held, and let go of the connections."""
-        self._ended.set()
+        self._teller.remove(self)
         with self._lock:
             if self._sessions:
                 try:
                     ends = [alive_record(one, is_alive=False) for one in self._sessions]
-                    self._log.write(ends, AT_ITS_END_S)
+                    self._write(ends, AT_ITS_END_S)
                 except HeadraceError as problem:
                     log.warning("the end could not be written", reason=problem.message)
-            self._log.close()
-            self._watch.close()
+            if self._shared is None:
+                self._clients.close()
+
+    def _write(
+        self, records: Sequence[tuple[str, str | None]], limit_s: float = WRITE_LIMIT_S
+    ) -> list[int]:
+        """Write records, and know of them."""
+        offsets = self._log.write(records, limit_s)
+        self.wrote(offsets)
+        return offsets
 
     def _write_claim(self, members: Collection[str], topic_id: str) -> Claim:
         session = uuid.uuid4().hex
         names = tuple(sorted(members))
         claim = Claim(self.name, self._stream, topic_id, names, session, 0)
         owner = Owner.this_process(session, now_text())
+        is_first = not self._sessions
         self._sessions.add(session)
         offsets = self._log.write([alive_record(session), *claim_records(claim, owner)])
-        if self._alive is None:
-            self._alive = threading.Thread(target=self._say_alive, name=self.name, daemon=True)
-            self._alive.start()
+        if is_first:
+            self._teller.add(self)
         return Claim(self.name, self._stream, topic_id, names, session, min(offsets))
-
-    def _say_alive(self) -> None:
-        while not self._ended.wait(SAY_EVERY_S):
-            with self._lock:
-                if self._ended.is_set():
-                    return
-                try:
-                    self._log.write([alive_record(one) for one in self._sessions], AT_ITS_END_S)
-                except HeadraceError as problem:
-                    log.debug("not heard of", reason=problem.message)
 
     def _require_ours(self, known: Iterable[LedgerRecord], claim: Claim) -> None:
         later = later_owner(known, claim, self._sessions)
@@ -215,22 +252,22 @@ class LedgerTopic:
 
 
 def members_in(
-    records: Iterable[LedgerRecord], damaged: dict[str, LedgerDamaged] | None = None
+    records: Iterable[LedgerRecord], damaged: dict[str, Terminal] | None = None
 ) -> dict[str, dict[str, MemberPlaces]]:
     """Return what a ledger says of each member, by the id of the topic that was read.
 
-    Raises LedgerDamaged where the last record of a partition cannot be read, or keeps it in
+    Raises what keeps the last record of a partition from being read, or keeps that in
     `damaged` by member. A record before it is not missed: the last one stands for all.
     """
     found: dict[str, dict[str, MemberPlaces]] = {}
-    unread: dict[tuple[str | int, ...], LedgerDamaged] = {}
+    unread: dict[tuple[str | int, ...], Terminal] = {}
     for one in records:
         if one.kind == PLACE and one.value is not None:
             _, member, topic_id, number = one.key
             unread.pop(one.key, None)
             try:
                 topic, place = read_place(f"@ {one.offset}", one.value)
-            except LedgerDamaged as problem:
+            except (LedgerDamaged, WrittenByNewer) as problem:
                 unread[one.key] = problem
                 continue
             own = found.setdefault(str(member), {})

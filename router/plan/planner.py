@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.config.stream.effective import Effective
     from headrace.config.stream.file import Output
     from headrace.config.workspace.workspace import Workspace
+    from headrace.kafka.shared import SharedCluster, SharedClusters
     from router.plan.model import Target
 
 
@@ -50,11 +51,14 @@ class Planner:
         workspace: Workspace,
         stream: Effective,
         clusters: dict[str, KafkaCluster] | None = None,
+        shared: SharedClusters | None = None,
     ) -> None:
         self._workspace = workspace
         self._stream = stream
         # Whoever plans several streams may share connections among them.
         self._clusters: dict[str, KafkaCluster] = {} if clusters is None else clusters
+        self._shared = shared
+        self._shared_known: dict[str, SharedCluster] = {}
 
     def plan(self) -> RoutePlan:
         """Return the plan as far as the files say it; only a registry may be asked, for the schema."""
@@ -103,9 +107,19 @@ class Planner:
 
     def kafka(self, cluster: str) -> KafkaCluster:
         """Return a cluster of the workspace; it is connected to once."""
+        if (shared := self.shared(cluster)) is not None:
+            return shared.kafka
         if cluster not in self._clusters:
             self._clusters[cluster] = KafkaCluster(self._workspace.cluster(cluster))
         return self._clusters[cluster]
+
+    def shared(self, cluster: str) -> SharedCluster | None:
+        """Return what all streams of this process share of a cluster, where they do."""
+        if self._shared is None:
+            return None
+        if cluster not in self._shared_known:
+            self._shared_known[cluster] = self._shared.of(self._workspace.cluster(cluster))
+        return self._shared_known[cluster]
 
     def _source(self) -> Source:
         config, name = self._stream.config.source, self._stream.config.name

@@ -22,6 +22,11 @@ def are_apart(
     return not outputs or (isolation == "output" and len(outputs) + len(alone) > 1)
 
 
+def is_one(direct: Sequence[str], isolation: Literal["output", "stream"]) -> bool:
+    """Whether there is one output to share with: it and the quarantine go forward together."""
+    return isolation == "output" and sum(name != QUARANTINE for name in direct) == 1
+
+
 def grouped(
     direct: Sequence[str],
     alone: Sequence[str],

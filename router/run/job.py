@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Transient
 from headrace.kafka.positions import capped, shared_out, stretches
-from headrace.kafka.source_topic import require_not_shorter, require_same
-from headrace.line.job import Batch
+from headrace.kafka.source_topic import LOOK_HOLDS_S, require_not_shorter, require_same
+from headrace.kafka.watch import Unanswered
+from headrace.landing.completeness import Completeness, Ends
+from headrace.line.job import Batch, Outlook
+from headrace.line.packs import LIGHT_RECORDS
+from headrace.metrics.durations import Durations
+from headrace.times import SECOND_US
 from router.ledger.entries import Counts, LedgerStretch
 from router.ledger.places import ReadTopic
 from router.tasks.task import RoutingWork
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
     from headrace.kafka.leaders import TopicEnds
@@ -49,16 +54,22 @@ class RouterJob:
     ledgers: Ledgers
     plan: RoutePlan
     source: SourceTopic
-    tasks: int
+    tasks: Callable[[], int]
     interval: timedelta | None
     once: bool
     pace: Pace
+    # What others may see of it: where the topic ended, and up to when everything was read.
+    ends: Mapping[int, int] = field(default_factory=dict, init=False)
+    completeness: Completeness = field(default_factory=Completeness, init=False)
+    durations: Durations = field(default_factory=Durations, init=False)
     _until: Mapping[int, int] | None = field(default=None, init=False)
     _claims: Mapping[str, Claim] = field(default_factory=dict, init=False)
     _topic: ReadTopic = field(default=ReadTopic("", "", ""), init=False)
     _places: dict[str, dict[int, Place]] = field(default_factory=dict, init=False)
     _refused: list[Refusal] = field(default_factory=list, init=False)
     _looked_at_s: float = field(default=float("-inf"), init=False)
+    # What others have found out for the next batch.
+    _is_idle: bool = field(default=False, init=False)
 
     @property
     def is_done(self) -> bool:
@@ -69,13 +80,14 @@ class RouterJob:
     def begin(self) -> None:
         """Look up what its tasks need, take its members, and find out where they are."""
         source = self.source
+        self._is_idle = False
         if self._claims:
             self.pace.slower()
         plan = self.planner.resolved(self.plan, self.members)
-        self._topic = ReadTopic(self.plan.source.cluster, source.topic, source.identity())
+        ends, topic_id = source.first_look()
+        self._topic = ReadTopic(self.plan.source.cluster, source.topic, topic_id)
         self._claims = self.ledgers.begin(self.members, self._topic, self._claims)
         self.plan = self.ledgers.claimed(plan, self._claims)
-        ends = source.kafka.ends(source.topic)
         new = {name: one.starting_places(ends) for name, one in self.members.items()}
         self.ledgers.write(self._topic, new)
         for name, places in new.items():
@@ -83,22 +95,54 @@ class RouterJob:
         if self.once and self._until is None:
             self._until = ends.next_offsets
 
+    def outlook(self, since_s: float) -> Outlook:
+        """Return what others have asked since then for all jobs of the process."""
+        watch, topic = self.source.watch, self.source.topic
+        if watch is None:
+            return Outlook.ASK
+        try:
+            there = watch.next_offsets(topic, since_s)
+            ours = self.ledgers.are_ours(self._claims, since_s)
+            if there is None or ours is None:
+                return Outlook.SOON
+            self._is_idle = self._first_positions(there) == there
+            if self._is_idle:
+                self.ends = there
+                ago_us = int((time.monotonic() - since_s) * SECOND_US)
+                self.completeness = Completeness(time.time_ns() // 1_000 - ago_us)
+                return Outlook.NOTHING if ours else Outlook.ASK
+            return Outlook.ASK if watch.look(topic, since_s) else Outlook.SOON
+        except Unanswered:
+            return Outlook.ASK
+
+    def _looked_at_us(self) -> int:
+        """Return a time that is not after the next look at the topic: others may have looked for us."""
+        ago_s = 0.0 if self.source.watch is None else LOOK_HOLDS_S
+        return time.time_ns() // 1_000 - int(ago_s * SECOND_US)
+
     def next_batch(self) -> Batch | None:
         """Return the ranges that the topic has behind the members' positions."""
-        if time.monotonic() - self._looked_at_s >= LOOK_EVERY_S:
-            self.ledgers.require_ours(self._claims)
-            self._looked_at_s = time.monotonic()
+        if self._is_idle:
+            self._is_idle = False
+            self._look_for_others(is_idle=True)
+            return None
         source = self.source
         # Before the records are read: what a leader had by then was not replaced since.
-        held = source.kafka.ends(source.topic)
-        there = held.next_offsets
+        looked_at_us = self._looked_at_us()
+        held, topic_id = source.seen()
+        self.ends = there = held.next_offsets
         if self._until is not None:
             there = {number: min(at, self._until.get(number, 0)) for number, at in there.items()}
         first = self._first_positions(there)
+        self._look_for_others(is_idle=first == there)
         if first == there:
+            self.completeness = Completeness(looked_at_us)
             return None
+        if topic_id is None:
+            topic_id = source.identity()
+        self.completeness = self.completeness.seen(Ends(looked_at_us, self.ends))
         for member in self.members.values():
-            require_same(member.reader, source.topic, self._topic.topic_id, source.identity())
+            require_same(member.reader, source.topic, self._topic.topic_id, topic_id)
         most = min(self.pace.records, MOST_PER_BATCH)
         if self._refused:
             most = min(most, MOST_BESIDE_REFUSED)
@@ -108,9 +152,12 @@ class RouterJob:
             for name, member in self.members.items()
         }
         ranges = stretches({source.topic: first}, {source.topic: ends})
-        works = [self._work(part) for part in shared_out(ranges, self.tasks)]
+        records = sum(map(len, ranges))
+        # A transaction for a few records more is dearer than to read them in one task.
+        tasks = min(self.tasks(), 1 + records // LIGHT_RECORDS)
+        works = [self._work(part) for part in shared_out(ranges, tasks)]
         lag = sum(there[number] - end for number, end in ends.items())
-        self.pace.begin(sum(map(len, ranges)), is_full=lag > 0 and not self._refused)
+        self.pace.begin(records, is_full=lag > 0 and not self._refused)
         return Batch(works, ends, lag)
 
     def finish(self, answers: Sequence[Done]) -> None:
@@ -120,7 +167,7 @@ class RouterJob:
                 raise done.problem
         for done in answers:
             self._take_refused(done.refused)
-        self.pace.end(sum(done.bytes for done in answers))
+        took_s = self.pace.end(sum(done.bytes for done in answers))
         places = {
             name: {
                 number: own[number].counted(done.counts.get(name, {}).get(number, Counts()))
@@ -137,11 +184,23 @@ class RouterJob:
         for name, one in places.items():
             if one:
                 self.members[name].record(one)
+        self.completeness = self.completeness.landed(self._first_positions(self.ends))
+        self.durations.observe(took_s)
         self._refused = [
             one
             for one in self._refused
             if one.offset >= self.members[one.output].positions.get(one.partition, 0)
         ]
+
+    def _look_for_others(self, *, is_idle: bool) -> None:
+        """Raise TakenOver where another host has claimed a member.
+
+        Who works in transactions meets that in them: whoever claims fences them.
+        """
+        own = all(self.ledgers.is_transactional(name) for name in self.members)
+        if (is_idle or not own) and time.monotonic() - self._looked_at_s >= LOOK_EVERY_S:
+            self.ledgers.require_ours(self._claims)
+            self._looked_at_s = time.monotonic()
 
     def _take_refused(self, refused: Sequence[Refusal]) -> None:
         known = {(one.output, one.partition, one.offset) for one in self._refused}

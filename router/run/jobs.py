@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -12,17 +13,23 @@ from headrace.contract import QUARANTINE
 from headrace.errors import Terminal, UsageError
 from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
+from headrace.jvm.cluster import is_local
+from headrace.jvm.sizes import cores
+from headrace.jvm.tasks import TaskSlots
+from headrace.kafka.group_commits import SharedGroup
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.source_topic import SourceTopic
-from headrace.line.line import Line, run_lines
+from headrace.line.line import Line
 from headrace.line.pace import Pace
-from headrace.line.settings import PROGRESS_KEPT, line_settings
+from headrace.line.run import run_lines
+from headrace.line.settings import ONCE_EACH, line_settings
 from headrace.locks import AlreadyRunning, hold
-from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM, cores
+from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM
 from router.ledger.places import ReadTopic
 from router.plan.model import ToTable
 from router.plan.planner import Planner
-from router.run.groups import are_apart, grouped
+from router.run.facts import StreamFacts
+from router.run.groups import are_apart, grouped, is_one
 from router.run.job import RouterJob
 from router.run.ledgers import Ledgers
 from router.run.member import Member
@@ -30,14 +37,17 @@ from router.state import stream_state
 from router.tasks.compile import compile_outlet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.board import Board
+    from headrace.kafka.shared import SharedClusters
     from headrace.line.line import RunWorks
+    from headrace.line.standing import JobStanding
     from headrace.signals import Drain
     from router.ledger.entries import Counts
     from router.plan.model import Outlet, RoutePlan
@@ -70,17 +80,24 @@ class StreamRouter:
         stream: Effective,
         only: Sequence[str] = (),
         begin_again: Sequence[str] = (),
+        shared: SharedClusters | None = None,
     ) -> None:
-        self._workspace = workspace
+        conf = stream.spark_conf
+        self._workspace = workspace.with_master(conf.get("spark.master", workspace.spark.master))
         self._stream = stream
         self._only = chosen(stream, only)
         named = [name for name in begin_again if name != QUARANTINE]
         self._begin_again = {*begin_again, *(chosen(stream, named) if named else ())}
         self._state = stream_state(workspace, stream.config.name)
-        self._planner = Planner(workspace, stream)
+        self._planner = Planner(workspace, stream, shared=shared)
         self._plan = plan = self._planner.plan()
         self._ledgers = Ledgers(self._planner, plan, stream.config.on_conflict)
         self._alone = {one.name: one for one in plan.outlets if is_alone(one, plan)}
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self._stream.config.name
 
     def prepare(self) -> None:
         """Check the source; it needs no Spark."""
@@ -95,33 +112,38 @@ class StreamRouter:
     def settings(self) -> dict[str, str]:
         """Return the Spark settings that the stream's queries want on top of the workspace's."""
         # What Spark evaluates uses Spark's side of Arrow and pandas, too.
-        ours = dict(PROGRESS_KEPT) if self._alone else line_settings("router.tasks.task")
-        conf = {**ours, **self._stream.spark_conf}
-        master = conf.get("spark.master", self._workspace.spark.master)
-        if master == "local[*]":
+        ours = {} if self._alone else line_settings("router.tasks.task")
+        conf = {**ours, **self._stream.spark_conf, **ONCE_EACH}
+        if self._workspace.spark.master == "local[*]":
             conf["spark.master"] = f"local[{self._tasks() * self._queries()}]"
         return conf if self._alone else {**SCHEDULER_JVM, **conf}
 
-    def run(self, spark: SparkSession, drain: Drain, *, once: bool) -> Mapping[str, Counts]:
+    def run(
+        self, spark: SparkSession, drain: Drain, *, once: bool, board: Board | None = None
+    ) -> Mapping[str, Counts]:
         """Run until everything there is now is routed, or until asked to drain."""
-        self.check_session(spark)
-        with self.queries(once=once) as queries:
+        self.check_session(session_settings(spark))
+        with self.queries(TaskSlots(spark), once=once) as queries:
             lines = [
                 Line(one.name, [one.job], one.checkpoint, one.run, once=once) for one in queries
             ]
+            if board is not None:
+                board.show(StreamFacts(self._plan.stream, partial(_standings, lines)))
             run_lines(lines, spark, drain)
         return {name: member.counts for one in queries for name, member in one.job.members.items()}
 
-    def check_session(self, spark: SparkSession) -> None:
+    def check_session(self, settings: Mapping[str, str]) -> None:
         """Refuse a session in which compiled expressions would not mean what they mean here."""
         if len(self._alone) < len(self._plan.outlets):
-            require_same_meaning(spark, self._stream.spark_conf)
+            require_same_meaning(settings, self._stream.spark_conf)
 
     @contextmanager
-    def queries(self, *, once: bool, at_once: bool = False) -> Iterator[Sequence[StreamQuery]]:
+    def queries(
+        self, slots: Callable[[], int], *, once: bool, at_once: bool = False
+    ) -> Iterator[Sequence[StreamQuery]]:
         """Hold the members, and share them out to queries by where they are.
 
-        With `at_once`, members that are apart in any case are not asked where they are: each finds
+        `slots` is how many tasks Spark runs at a time. With `at_once`, members that are apart in any case are not asked where they are: each finds
         that out when it begins, and one whose cluster is away keeps no other from beginning.
         """
         with ExitStack() as locks:
@@ -133,10 +155,12 @@ class StreamRouter:
             direct = [name for name in members if name not in self._alone]
             alone = [name for name in members if name in self._alone]
             isolation = self._stream.config.isolation
-            is_known = at_once and are_apart(direct, alone, isolation)
+            is_known = at_once and (
+                are_apart(direct, alone, isolation) or is_one(direct, isolation)
+            )
             positions = {} if is_known else self._positions(members, source)
             yield [
-                self._query(name, {one: members[one] for one in group}, source, once=once)
+                self._query(name, {one: members[one] for one in group}, source, slots, once=once)
                 for name, group in grouped(direct, alone, isolation, positions).items()
             ]
 
@@ -172,7 +196,13 @@ class StreamRouter:
         return self._only
 
     def _query(
-        self, name: str, members: Mapping[str, Member], source: SourceTopic, *, once: bool
+        self,
+        name: str,
+        members: Mapping[str, Member],
+        source: SourceTopic,
+        slots: Callable[[], int],
+        *,
+        once: bool,
     ) -> StreamQuery:
         trigger = self._stream.config.trigger
         job = RouterJob(
@@ -182,7 +212,7 @@ class StreamRouter:
             self._ledgers,
             self._plan,
             source,
-            self._tasks(),
+            self._tasks if is_local(self._workspace.spark.master) else slots,
             trigger,
             once,
             Pace.of(trigger, once=once),
@@ -206,18 +236,24 @@ class StreamRouter:
 
     def _source_topic(self) -> SourceTopic:
         source = self._stream.config.source
-        return SourceTopic(self._planner.kafka(source.cluster), source.topic, source.on_data_loss)
+        shared = self._planner.shared(source.cluster)
+        watch = None if shared is None else shared.watch
+        kafka = self._planner.kafka(source.cluster)
+        return SourceTopic(kafka, source.topic, source.on_data_loss, watch)
 
     def _member(self, name: str) -> Member:
         config = self._stream.config
         begins = {output.name: output.starting_offsets for output in config.outputs}
-        cluster = self._workspace.cluster(config.source.cluster)
+        group = f"headrace.{config.name}.{name}"
+        shared = self._planner.shared(config.source.cluster)
         return Member(
             config.name,
             name,
             self._plan.source,
             begins.get(name) or config.source.starting_offsets,
-            GroupOffsets(cluster, f"headrace.{config.name}.{name}"),
+            GroupOffsets(self._workspace.cluster(config.source.cluster), group)
+            if shared is None
+            else SharedGroup(shared.groups, group),
             name in self._begin_again,
         )
 
@@ -231,12 +267,16 @@ class StreamRouter:
         return max(1, min(cores(), MOST_TASKS // queries) if queries <= cores() else 1)
 
 
+def _standings(lines: Sequence[Line]) -> list[JobStanding[RouterJob]]:
+    return [one for line in lines for one in line.standings()]
+
+
 def is_alone(outlet: Outlet, plan: RoutePlan) -> bool:
     """Whether Spark has to evaluate an output, in a query of its own."""
     return isinstance(compile_outlet(outlet, plan.source.schema), NotCompiled)
 
 
-def require_same_meaning(spark: SparkSession, known: Mapping[str, str]) -> None:
+def require_same_meaning(session: Mapping[str, str], known: Mapping[str, str]) -> None:
     """Refuse a session that gives expressions a meaning of which the workspace's files say nothing.
 
     Spark has settings from spark-defaults.conf and from the environment, too, and what is compiled
@@ -244,7 +284,7 @@ def require_same_meaning(spark: SparkSession, known: Mapping[str, str]) -> None:
     """
     if other_meaning(known) is not None:
         return
-    conf = {**{name: str(spark.conf.get(name)) for name in ALWAYS_SET}, **spark.conf.getAll}
+    conf = dict(session)
     if conf.get(EXTENSIONS_KEY) == EXTENSIONS:
         del conf[EXTENSIONS_KEY]
     name = other_meaning(conf)
@@ -255,6 +295,12 @@ def require_same_meaning(spark: SparkSession, known: Mapping[str, str]) -> None:
             "set it under spark.conf there, or remove it from spark-defaults.conf and the "
             "environment",
         )
+
+
+def session_settings(spark: SparkSession) -> dict[str, str]:
+    """Return the settings of a session; each is a question to its JVM."""
+    always = {name: str(spark.conf.get(name)) for name in ALWAYS_SET}
+    return {**always, **spark.conf.getAll}
 
 
 def chosen(stream: Effective, only: Sequence[str]) -> list[str]:

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.contract import QUARANTINE
+from headrace.kafka.log_topic import PARTITION
 from router.ledger.topic import LedgerTopic, members_in
 from router.plan.model import ToTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from headrace.errors import Terminal
     from router.ledger.claims import Claim
-    from router.ledger.places import LedgerDamaged, Place, ReadTopic
+    from router.ledger.places import Place, ReadTopic
     from router.ledger.topic import MemberPlaces, OnConflict
     from router.plan.model import Outlet, RoutePlan, Target
     from router.plan.planner import Planner
@@ -38,8 +40,8 @@ class Ledgers:
         # Two of them would be two sessions, and one of these would never end.
         with self._lock:
             if cluster not in self._topics:
-                kafka = self._planner.kafka(cluster)
-                self._topics[cluster] = LedgerTopic(kafka, self._plan.stream)
+                kafka, shared = self._planner.kafka(cluster), self._planner.shared(cluster)
+                self._topics[cluster] = LedgerTopic(kafka, self._plan.stream, shared)
             return self._topics[cluster]
 
     def read(self, names: Iterable[str]) -> dict[str, Mapping[str, MemberPlaces]]:
@@ -51,14 +53,14 @@ class Ledgers:
         return found
 
     def read_all(
-        self, names: Iterable[str], damaged: dict[str, LedgerDamaged]
+        self, names: Iterable[str], damaged: dict[str, Terminal]
     ) -> dict[str, dict[str, MemberPlaces]]:
         """Return the same of all members that there were ever, on the clusters of some.
 
         What is no member now, or had another target, is named with its target.
         """
         found: dict[str, dict[str, MemberPlaces]] = {}
-        unread: dict[str, LedgerDamaged] = {}
+        unread: dict[str, Terminal] = {}
         now: dict[str, str] = {}
         for cluster, own in self.by_cluster(names).items():
             found |= members_in(self.on(cluster).read(), unread)
@@ -88,6 +90,23 @@ class Ledgers:
         """Raise TakenOver where somebody else has claimed a member since."""
         for cluster, claim in claims.items():
             self.on(cluster).require_ours(claim)
+
+    def are_ours(self, claims: Mapping[str, Claim], since_s: float) -> bool | None:
+        """Whether nobody can have claimed a member; None where that is not known yet.
+
+        Raises Unanswered where a cluster did not say.
+        """
+        found: bool | None = True
+        for cluster, claim in claims.items():
+            shared = self._planner.shared(cluster)
+            if shared is None:
+                return False
+            ends = shared.watch.next_offsets(claim.ledger, since_s)
+            if ends is None:
+                found = None
+            elif not self.on(cluster).is_ours(claim, ends.get(PARTITION, 0)):
+                return False
+        return found
 
     def write(self, topic: ReadTopic, places: Mapping[str, Mapping[int, Place]]) -> None:
         """Write places that no transaction has written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import structlog
 
@@ -17,12 +17,21 @@ from router.ledger.places import Place, ReadTopic, now_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.kafka.groups import GroupOffsets
     from headrace.kafka.leaders import TopicEnds
     from router.ledger.topic import MemberPlaces
     from router.plan.model import Source
 
 log = structlog.get_logger(__name__)
+
+
+class Group(Protocol):
+    """A consumer group by which others see the lag."""
+
+    def commit_soon(self, topic: str, nexts: Mapping[int, int]) -> None:
+        """Begin to commit the next offset of each partition."""
+
+    def close(self) -> None:
+        """Let go of it, when all is committed."""
 
 
 @dataclass(slots=True)
@@ -36,7 +45,7 @@ class Member:
     name: str
     source: Source
     starting_offsets: Literal["earliest", "latest"]
-    group: GroupOffsets
+    group: Group
     begins_again: bool = False
     places: dict[int, Place] = field(default_factory=dict)
     _before: Counts | None = field(default=None, init=False)
@@ -54,8 +63,11 @@ class Member:
     @property
     def counts(self) -> Counts:
         """What became of the records of this run, whoever of its tasks was heard of last."""
-        now = total(place.counts for place in self.places.values())
-        return now - (self._before or Counts())
+        return self.counts_since_start(self.places)
+
+    def counts_since_start(self, places: Mapping[int, Place]) -> Counts:
+        """Return what became of the records of this run, by places of it."""
+        return total(place.counts for place in places.values()) - (self._before or Counts())
 
     @property
     def positions(self) -> dict[int, int]:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 def as_json(stream: str, counts: Mapping[str, Counts]) -> str:
     """Return the counts of every output, and of the quarantine, as one JSON object."""
+    return json.dumps(facts(stream, counts))
+
+
+def facts(stream: str, counts: Mapping[str, Counts]) -> dict[str, object]:
+    """Return the counts of every output, and of the quarantine."""
     outputs = {
         name: {**count.numbers, "dropped_by": dict(count.dropped)}
         for name, count in counts.items()
@@ -23,7 +28,7 @@ def as_json(stream: str, counts: Mapping[str, Counts]) -> str:
     whole: dict[str, object] = {"stream": stream, "outputs": outputs}
     if QUARANTINE in counts:
         whole["quarantine"] = {"records": counts[QUARANTINE].quarantined}
-    return json.dumps(whole)
+    return whole
 
 
 def as_text(stream: str, counts: Mapping[str, Counts]) -> str:

@@ -7,6 +7,7 @@ no stack trace stands around it.
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from headrace.expressions.compiled.compiler import NotCompiled
 from headrace.kafka.bulk import NotTaken, not_taken
 from headrace.kafka.quarantine import EVALUATING
 from router.ledger.entries import Counts
+from router.plan.model import ToTopic
 from router.tasks.compile import compile_outlet, compile_route
 from router.tasks.sending import (
     Refusal,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from router.tasks.compile import Route
     from router.tasks.sent_lines import Sendable
 
+_compiling: Final = threading.Lock()
 _routes: Final[dict[tuple[str, tuple[str, ...]], Route]] = {}
 
 
@@ -66,6 +69,19 @@ class RoutingWork:
             name: {number: one.stretch.start + one.stretch.lost for number, one in own.items()}
             for name, own in self.places.items()
         }
+
+    @property
+    def weight(self) -> int:
+        """How many offsets it is about."""
+        return sum(map(len, ranges_of(self).values()))
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether all that it sends goes through producers of its claims."""
+        targets = [one.target for one in self.plan.outlets if one.name in self.places]
+        if self.plan.quarantine is not None:
+            targets.append(self.plan.quarantine)
+        return all(isinstance(one, ToTopic) and one.claim is not None for one in targets)
 
     def do(self) -> Done:
         """Do it; all of it is acknowledged when this returns without a problem."""
@@ -260,15 +276,16 @@ def ranges_of(task: RoutingWork) -> dict[int, range]:
 
 def _route_of(plan: RoutePlan, names: tuple[str, ...]) -> Route:
     """Return the compiled function for these outputs; made once in a process."""
-    known = _routes.get((plan.id, names))
-    if known is not None:
-        return known
-    compiled = []
-    for name in names:
-        outlet = next(one for one in plan.outlets if one.name == name)
-        made = compile_outlet(outlet, plan.source.schema)
-        if isinstance(made, NotCompiled):
-            raise Terminal(f"output {name} cannot be evaluated here: {made.reason}")
-        compiled.append(made)
-    route = _routes[plan.id, names] = compile_route(plan, compiled)
-    return route
+    with _compiling:
+        known = _routes.get((plan.id, names))
+        if known is not None:
+            return known
+        compiled = []
+        for name in names:
+            outlet = next(one for one in plan.outlets if one.name == name)
+            made = compile_outlet(outlet, plan.source.schema)
+            if isinstance(made, NotCompiled):
+                raise Terminal(f"output {name} cannot be evaluated here: {made.reason}")
+            compiled.append(made)
+        route = _routes[plan.id, names] = compile_route(plan, compiled)
+        return route

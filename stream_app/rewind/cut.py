@@ -16,11 +16,13 @@ import structlog
 
 from headrace import state_files
 from headrace.errors import Terminal
+from headrace.queries.checkpoint import kept
 from stream_app.rewind import results
 from stream_app.rewind.state_files import belongs_to_later
 
 if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
+    from headrace.queries.checkpoint import Place
 
 CHECKPOINT: Final = "checkpoint"
 DRAFT: Final = "rewind.part"
@@ -38,10 +40,10 @@ class Cut(msgspec.Struct, frozen=True):
     results: results.Change
 
 
-def sources_begun_with(state: Path) -> dict[str, str]:
+def sources_begun_with(state: Place) -> dict[str, str]:
     """Return which candidate each source was begun with: the checkpoint's offsets are of these."""
     advice = f"restore it; or start over with another name in the file, or remove {state}"
-    return state_files.read(state / SOURCES, dict[str, str], advice)
+    return kept(state / SOURCES, dict[str, str], advice)
 
 
 def prepare(state: Path, cut: Cut) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from headrace.errors import UsageError
 from headrace.kafka.positions import from_json, to_json
 from headrace.locks import hold
 from headrace.problems import counted
@@ -87,7 +88,13 @@ def rewind(
 
 
 def state_of_app(app: LoadedApp, workspace: Workspace) -> Path:
-    """Return where an application keeps its state."""
+    """Return where an application keeps its state, with its checkpoint."""
+    if workspace.checkpoint_dir is not None:
+        raise UsageError(
+            f"the checkpoint of application {app.config.name} lies in {workspace.checkpoint_dir}, "
+            "and only one in state_dir can be taken back",
+            "start over with another name in the file; or land the topics, and replay them",
+        )
     return workspace.state_dir / "app" / app.config.name
 
 

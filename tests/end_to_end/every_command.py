@@ -38,8 +38,11 @@ APPLICATION: Final = "apps/counts.yaml"
 FURTHER: Final[dict[str, tuple[str, ...]]] = {
     "headrace dev": ("--ephemeral", "--port", "0"),
     "headrace produce": ("events.jsonl",),
+    "headrace ui": ("--http", "127.0.0.1:0"),
+    "headrace up": ("--http", "127.0.0.1:0"),
     "headrace run": ("--once",),
     "headrace rewind": ("--list",),
+    "headrace package": ("--minimal",),
     "router start": ("--once",),
     "lake-writer start": ("--once",),
     "backfill plan": (
@@ -78,7 +81,13 @@ FIRST: Final = (
 # Each of these takes some seconds for its JVM, or takes away what the one before has made.
 DONE_ONCE: Final = frozenset(
     {
-        *("headrace run", "router start", "lake-writer start", "lake-writer maintain"),
+        *(
+            "headrace package",
+            "headrace run",
+            "router start",
+            "lake-writer start",
+            "lake-writer maintain",
+        ),
         *("backfill compare", "backfill publish", "backfill replay", "backfill sweep"),
         "backfill cancel",
     }
@@ -128,7 +137,7 @@ class Command:
     @property
     def lasts(self) -> bool:
         """Whether it runs until it is asked to end."""
-        return self.name in {"headrace dev", "headrace up"}
+        return self.name in {"headrace dev", "headrace ui", "headrace up"}
 
     def line(self, form: str) -> list[str]:
         """Return the command line that makes it work in the workspace of this test."""

@@ -26,6 +26,7 @@ from tests.end_to_end import secrets_workspace
 from tests.end_to_end.commands import BIN
 from tests.end_to_end.every_command import Command, every_command
 from tests.end_to_end.secrets_workspace import CANARY
+from tests.end_to_end.serving import Client, port_in
 from tests.limits import LIMIT_S
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.registry_server import RegistryServer
@@ -315,6 +316,38 @@ def test_no_error_lets_a_secret_out(tmp_path: Path, capfd: pytest.CaptureFixture
     leaked = [one.name for one, (_, said) in zip(commands, ended, strict=True) if leaks(said)]
     assert leaked + sorted(watch.found) + site.leaks() == []
     assert {"router start", "lake-writer start", "headrace run", "backfill plan"} <= failed
+
+
+def test_no_answer_over_http_lets_a_secret_out(tmp_path: Path) -> None:
+    """Every server is away, and each answer says so."""
+    site = make_site(
+        tmp_path,
+        bootstrap="127.0.0.1:1",
+        catalog=f"postgresql://headrace:{CANARY}@127.0.0.1:1/lake",
+        registry=f"http://headrace:{CANARY}@127.0.0.1:1",
+        search=f"http://headrace:{CANARY}@127.0.0.1:1",
+        keyed="http://127.0.0.1:1",
+    )
+    (command,) = (one for one in every_command() if one.name == "headrace ui")
+    process = site.start(command, "text")
+    try:
+        assert process.stdout is not None
+        port = port_in(process.stdout.readline().decode())
+        assert port is not None
+        client = Client(port)
+        paths = ["livez", "readyz", "metrics"]
+        paths += [f"api/v1/{kind}" for kind in ("streams", "tables", "apps", "replays")]
+        answered = {path: client.get(f"/{path}") for path in paths}
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=LIMIT_S)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert {status for status, _ in answered.values()} == {200}
+    assert '"problem":"' in answered["api/v1/streams"][1]
+    assert [path for path, (_, body) in answered.items() if leaks(body.encode())] == []
+    assert not leaks(out + err)
 
 
 def test_a_leak_is_found(tmp_path: Path) -> None:

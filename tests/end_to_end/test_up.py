@@ -20,6 +20,7 @@ from headrace.kafka.sender import KafkaRecord, Sender
 from lake_writer.audit import audit as audit_table
 from router.audit.audit import audit as audit_stream
 from tests.end_to_end.commands import BIN, HEADRACE_YAML, run
+from tests.end_to_end.serving import Client, port_in, running
 from tests.limits import LIMIT_S
 from tests.short_lived import SPARK_CONF
 
@@ -122,7 +123,7 @@ class Ground:
     def up(self) -> Iterator[subprocess.Popen[bytes]]:
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                [str(BIN / "headrace"), "up"],
+                [str(BIN / "headrace"), "up", "--http", "127.0.0.1:0"],
                 cwd=self.root,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -196,6 +197,7 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
         assert found["far/some"]["state"] == "running"
         assert found["far/away"]["state"] == "failed"
         assert "cluster nowhere" in found["far/away"]["problem"]
+        as_it_is_told_over_http(ground)
 
         (ground.root / "streams" / "added.yaml").unlink()
         until(ground, lambda: ground.said("stopping"))
@@ -212,6 +214,35 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
         stream = load_stream(ground.root / f"streams/{name}.yaml", workspace)
         assert audit_stream(workspace, effective(stream, workspace, None)).findings == []
     assert audit_table(workspace, load_lake_table(ground.root / "tables/plays.yaml", workspace)).ok
+
+
+def as_it_is_told_over_http(ground: Ground) -> None:
+    """What `headrace up` knows, and what `headrace ui` finds out, are both what is in Kafka."""
+    up = Client(port_in(ground.log.read_text()) or 0)
+    assert up.not_ready() == {("far", "away")}
+    with running(ground.root, "headrace", "ui") as ui:
+        assert ui.not_ready() == set()
+        for one in (up, ui):
+            streams = {stream["name"]: stream for stream in one.rows("streams")}
+            outputs = {output["name"]: output for output in streams["far"]["outputs"]}
+            assert (outputs["some"]["state"], outputs["away"]["state"]) == ("running", "failed")
+            assert "cluster nowhere" in outputs["away"]["problem"]
+            assert streams["far"]["problem"] == outputs["away"]["problem"]
+            (some,) = streams["plays"]["outputs"]
+            counts = {"read": 2, "written": 1, "filtered": 1, "dropped": 0, "quarantined": 0}
+            assert {name: some[name] for name in counts} == counts
+            (table,) = one.rows("tables")
+            assert (table["table"], table["state"], table["rows"]) == (
+                "lake.tv.plays",
+                "running",
+                2,
+            )
+            assert one.rows("apps") == one.rows("replays") == []
+            metrics = one.metrics()
+            assert metrics["headrace_job_up", "far"] == 0
+            assert metrics["headrace_job_up", "plays"] == 1
+            assert metrics["headrace_source_lag_records", "plays"] == 0
+        assert ui.stop() == 0
 
 
 def _is_let_go(ground: Ground, name: str) -> bool:

@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import psutil
@@ -115,7 +115,14 @@ def workers(router: RouterProcess) -> list[psutil.Process]:
     return found
 
 
-def started_by(router: RouterProcess) -> list[psutil.Process]:
+class Started(Protocol):
+    """A command in a session of its own."""
+
+    @property
+    def pid(self) -> int: ...
+
+
+def started_by(router: Started) -> list[psutil.Process]:
     """Return the processes of its session: also those whose parent was killed, and that work on."""
     found = []
     for one in psutil.process_iter():

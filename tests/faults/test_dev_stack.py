@@ -17,7 +17,8 @@ import pytest
 
 from headrace.config.workspace.workspace import Cluster
 from headrace.embedded.process import wait_until
-from headrace.kafka.cluster import KafkaCluster, answers
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.reachable import answers
 from headrace.kafka.sender import KafkaRecord, Sender
 from tests.limits import LIMIT_S
 

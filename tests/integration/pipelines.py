@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.config.workspace.workspace import Workspace
-    from lake_writer.writer import Landed
+    from lake_writer.landed import Landed
     from router.ledger.entries import Counts
 
 EVENT_SCHEMA = {

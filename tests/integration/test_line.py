@@ -18,7 +18,8 @@ from headrace.errors import HeadraceError, Terminal, Transient
 from headrace.jvm.pyspark_start import MANAGER, without_lookup
 from headrace.line import turns
 from headrace.line.job import Batch
-from headrace.line.line import METRICS, Line, run_lines
+from headrace.line.line import METRICS, Line
+from headrace.line.run import run_lines
 from headrace.signals import Drain
 from tests.limits import LIMIT_S
 
@@ -50,6 +51,14 @@ class Count:
 
     offsets: range
     dies: bool = False
+
+    @property
+    def weight(self) -> int:
+        return 1
+
+    @property
+    def is_apart(self) -> bool:
+        return True
 
     def do(self) -> Counted:
         if self.dies:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,12 +12,11 @@ import pytest
 from headrace.embedded.process import wait_until
 from headrace.errors import HeadraceError, Terminal, Transient, UsageError
 from headrace.line.background import LOOK_AGAIN, Askers, BackgroundJob
-from headrace.line.job import Batch
+from headrace.line.job import Batch, Outlook
 from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import timedelta
 
 
 @dataclass
@@ -135,3 +135,34 @@ def test_only_what_is_final_ends_it() -> None:
     job.begin()
     with pytest.raises(UsageError, match="it cannot be"):
         answer(job)
+
+
+@dataclass
+class Watched(Slow):
+    """A job of which others know whether it has anything to do."""
+
+    outlooks: list[Outlook] = field(default_factory=list)
+    since_s: list[float] = field(default_factory=list)
+
+    def outlook(self, since_s: float) -> Outlook:
+        self.since_s.append(since_s)
+        return self.outlooks.pop(0)
+
+
+def test_a_job_of_which_it_is_known_that_it_has_nothing_to_do_is_not_asked() -> None:
+    looked = [Outlook.SOON, Outlook.SOON, Outlook.NOTHING, Outlook.NOTHING, Outlook.ASK]
+    watched = Watched(interval=timedelta(seconds=600), outlooks=looked)
+    watched.answers.set()
+    job = BackgroundJob("watched", watched, Askers("asks", 1))
+    job.begin()
+    # It begins, and is then looked at with the others before its interval is over.
+    assert wait_until(lambda: job.next_batch() is None and watched.begun == 1, LIMIT_S)
+    assert wait_until(lambda: job.next_batch() is None and len(watched.outlooks) == 2, LIMIT_S)
+    assert job.is_at_work
+    assert not job.is_asked
+    assert job.interval == timedelta(seconds=600)
+    # All looks of one turn are about the same moment.
+    assert len(set(watched.since_s)) == 1
+    assert job.next_batch() is None
+    assert answer(job) == Batch([], {0: 1}, 0)
+    assert watched.outlooks == []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.locks import AlreadyRunning, describe, hold, holder
+from headrace.locks import FIRST_HIGH, AlreadyRunning, describe, hold, holder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,3 +69,17 @@ def test_who_holds_a_lock_is_known_without_asking_for_it(tmp_path: Path) -> None
         gone.wait(30)
     lock.write_text(f"pid {gone.pid}")
     assert holder(lock) is None
+
+
+def test_what_is_held_leaves_the_low_numbers_of_files_to_others(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+        with hold(tmp_path / "lock", "it", "wait") as held:
+            assert held.fileno() >= FIRST_HIGH
+        # Where the system has none, a low one serves as well.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FIRST_HIGH, limits[1]))
+        with hold(tmp_path / "lock", "it", "wait") as held:
+            assert held.fileno() < FIRST_HIGH
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

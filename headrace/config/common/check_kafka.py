@@ -127,9 +127,10 @@ def load_schema(schema: Section) -> Record | None:
 
 
 def topic_of(section: Section) -> tuple[str, str] | None:
-    """Return cluster and topic, None where one is not there."""
-    cluster, topic = section.text("cluster"), section.text("topic")
-    return (cluster, topic) if cluster and topic else None
+    """Return cluster and topic, None where one is not there; a cluster has one name of all it has."""
+    # Of a file for many topics, what goes round in a circle for an example does so for all.
+    cluster, topic = section.example("cluster"), section.example("topic")
+    return (section.known.main_name(cluster), topic) if cluster and topic else None
 
 
 def source_topics(file: Section) -> Iterator[tuple[tuple[str, str], str]]:
@@ -141,7 +142,8 @@ def source_topics(file: Section) -> Iterator[tuple[tuple[str, str], str]]:
     for override in file.entries("overrides"):
         cluster, topic = override.text("source", "cluster"), override.text("source", "topic")
         if cluster or topic:
-            yield (cluster or base[0], topic or base[1]), f" in deployment {override.name}"
+            name = file.known.main_name(cluster) if cluster else base[0]
+            yield (name, topic or base[1]), f" in deployment {override.name}"
 
 
 def check_no_loop(sink: Section, message: str) -> None:

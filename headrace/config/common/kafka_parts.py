@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from headrace.config.common.model import Model, optional
 from headrace.config.common.registries import RegistryConfig, RegistrySchema
@@ -56,8 +56,15 @@ class KafkaRecords(Model):
         return schema.registry.subject if isinstance(schema, RegistrySchema) else None
 
 
+def _without_required(schema: dict[str, Any]) -> None:
+    """Leave it to the whole file's JSON Schema whether they are needed."""
+    schema["required"] = [one for one in schema["required"] if one not in {"cluster", "topic"}]
+
+
 class KafkaSource(KafkaRecords):
     """The topic that a stream or a lake table reads."""
+
+    model_config = ConfigDict(json_schema_extra=_without_required)
 
     topic: Topic = Field(description="The topic to read.")
     on_data_loss: Literal["fail", "skip"] = Field(

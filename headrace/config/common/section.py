@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.config.yaml.model_errors import shown
@@ -10,7 +10,7 @@ from headrace.config.yaml.nodes import Lines
 from headrace.problems import Problem, did_you_mean, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from headrace.config.yaml.document import Document, KeyPath
@@ -19,11 +19,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """What the workspace defines. None: not known, so nothing is said about it."""
+    """What the workspace defines. None: not known, so nothing is said about it.
+
+    `addresses` are those of each cluster, as far as they are known.
+    """
 
     root: Path | None = None
     clusters: frozenset[str] | None = None
     catalogs: frozenset[str] | None = None
+    addresses: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def main_name(self, cluster: str) -> str:
+        """Return one name for all clusters that are the same one, as an address of both tells."""
+        same, left = {cluster}, [cluster]
+        while left:
+            own = self.addresses.get(left.pop(), frozenset())
+            new = {name for name, others in self.addresses.items() if own & others} - same
+            same |= new
+            left += new
+        return min(same)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,12 @@ class Section:
         return self.document.get(*self.path, *path)
 
     def text(self, *path: str | int) -> str | None:
-        """Return a usable text, None where there is something else or nothing."""
+        """Return a usable text, None where there is something else, or nothing, or not yet."""
+        is_open = self.document.is_open((*self.path, *path))
+        return None if is_open else self.example(*path)
+
+    def example(self, *path: str | int) -> str | None:
+        """Return the same; where the text is not known yet, an example of it."""
         value = self.value(*path)
         is_usable = (*self.path, *path) not in self.document.unusable
         return value if isinstance(value, str) and value.strip() and is_usable else None
@@ -138,8 +157,9 @@ class Section:
                     return folder / name
             except (OSError, ValueError):
                 continue
-        raw = self.document.position(self.path).raw or name
-        tried = " and ".join(shown_path(folder / raw) for folder in folders)
+        position = self.document.position(self.path)
+        shown_name = name if position.varies and not position.secret else position.raw or name
+        tried = " and ".join(shown_path(folder / shown_name) for folder in folders)
         self.report(f"there is no file {self.shown()}", f"looked for {tried}")
         return None
 
@@ -153,3 +173,8 @@ def _check_defined(named: Section, what: str, known: frozenset[str] | None) -> N
         named.report_unknown(message, known)
     else:
         named.report(message, f"define it under {what}s:")
+
+
+def addresses_of(bootstrap_servers: str) -> frozenset[str]:
+    """Return the addresses in `bootstrap_servers`."""
+    return frozenset(filter(None, (one.strip() for one in bootstrap_servers.split(","))))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from headrace.config.common.for_each import FOR_EACH_DOC, ForEach, source_is_whole
 from headrace.config.common.hygiene import LakeHygiene
 from headrace.config.common.kafka_parts import KafkaSource, QuarantineTopic
 from headrace.config.common.model import Model, NewTable, optional
@@ -48,8 +49,11 @@ class Batch(Model):
 class LakeTable(Model):
     """A topic that lands in a table."""
 
+    model_config = ConfigDict(json_schema_extra=source_is_whole)
+
     kind: Literal["lake_table"] = Field(description="lake_table")
     name: Name = Field(description="The writer's name; its commits and checkpoints carry it.")
+    for_each: ForEach | None = optional(FOR_EACH_DOC)
     source: KafkaSource = Field(description="The topic to read.")
     hygiene: LakeHygiene = Field(
         default_factory=LakeHygiene, description="The rules for a good record."

@@ -23,7 +23,7 @@ from headrace.config.common.section import Section
 from headrace.config.lake_table.checks import check_partitions
 from headrace.config.stream.output_columns import check_fits
 from headrace.config.stream.sinks import ORIGIN_ID
-from headrace.config.yaml.reader import read_document
+from headrace.config.yaml.reader import FOR_EACH, read_document
 from headrace.expressions.columns import Columns
 from headrace.problems import absolute
 from headrace.schema.model import Field, Record
@@ -122,6 +122,10 @@ def _check_target(sink: Section, columns: OutputColumns | None) -> None:
     if target.value("kind") != "stream":
         message = f"{named.shown()} is not a stream"
         named.report(message, "name a file that begins with kind: stream")
+        return
+    if FOR_EACH in target.mapping():
+        message = f"{named.shown()} is about many topics"
+        named.report(message, "name a stream of one topic, or use type: kafka")
         return
     circle = _circle(sink.file, target)
     if circle:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from headrace.config.common.for_each import FOR_EACH_DOC, ForEach, source_is_whole
 from headrace.config.common.hygiene import Hygiene
 from headrace.config.common.kafka_parts import KafkaSource, QuarantineTopic, StartingOffsets
 from headrace.config.common.model import Model, optional
@@ -42,8 +43,11 @@ class Output(Model):
 class Stream(Model):
     """A topic that is routed to outputs."""
 
+    model_config = ConfigDict(json_schema_extra=source_is_whole)
+
     kind: Literal["stream"] = Field(description="stream")
     name: Name = Field(description="The stream's name; checkpoints and consumer groups carry it.")
+    for_each: ForEach | None = optional(FOR_EACH_DOC)
     source: KafkaSource = Field(description="The topic to read.")
     hygiene: Hygiene = Field(default_factory=Hygiene, description="The rules for a good record.")
     outputs: tuple[Output, ...] = Field(min_length=1, description="At least one output.")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from headrace.config.common.model import Model, optional
-from headrace.config.common.scalars import KeyName, PlainText, SecretText, Text
+from headrace.config.common.scalars import KeyName, PlainText, SecretText, Text, refusal
 from headrace.errors import UsageError
+from headrace.jvm.cluster import require_reached
 from headrace.problems import did_you_mean
 from headrace.secret import MASK
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 FILE_NAME = "headrace.yaml"
 
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:?][^?]*)(\?.*)?", re.DOTALL)
+# With an authority: Spark's Hadoop and ours would find another file system without one.
+_FAR = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://[^/]+(/.*)?", re.DOTALL)
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 # What Spark's JDBC catalog has a driver for here; it knows no unix sockets.
@@ -67,6 +70,11 @@ class SparkConfig(Model):
 
     master: Text = Field(default="local[*]", description="Spark's master.")
     conf: dict[str, PlainText] = Field(default_factory=dict, description="Spark settings.")
+    shared_folders: tuple[Text, ...] = Field(
+        default=(),
+        description="Folders that all machines of the cluster share, under the same path; relative "
+        "to the workspace.",
+    )
 
 
 class WorkspaceFile(Model):
@@ -82,7 +90,18 @@ class WorkspaceFile(Model):
         default=".headrace/state",
         description="Checkpoints, plans and ledgers; relative to the workspace.",
     )
+    checkpoint_dir: Text | None = optional(
+        "Where checkpoints of applications lie, where that is not state_dir: a URL that all "
+        "machines of a cluster reach (hdfs://HOST:PORT/…, s3a://…)."
+    )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="How Spark runs.")
+
+    @field_validator("checkpoint_dir")
+    @classmethod
+    def _is_url(cls, url: str | None) -> str | None:
+        if url is not None and not _FAR.fullmatch(url):
+            raise refusal("a URL with a host or a bucket, hdfs://HOST:PORT/… or s3a://BUCKET/…")
+        return url
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +170,25 @@ class Workspace:
     catalogs: Mapping[str, Catalog]
     state_dir: Path
     spark: SparkConfig
+    checkpoint_dir: str | None = None
 
     def cluster(self, name: str) -> Cluster:
         """Return the cluster of that name, or say which there are."""
         return _named(self.clusters, name, "cluster")
+
+    def with_master(self, master: str) -> Workspace:
+        """Return it as a deployment has it whose Spark is another one."""
+        if master == self.spark.master:
+            return self
+        return replace(self, spark=self.spark.model_copy(update={"master": master}))
+
+    def require_reached(self, what: str, location: str, key: str | None = None) -> None:
+        """Refuse a folder of this machine's disk where tasks on other machines write or read it.
+
+        `key` is the one of headrace.yaml that names another.
+        """
+        shared = [self.root / one for one in self.spark.shared_folders]
+        require_reached(what, location, self.spark.master, shared, key)
 
     def catalog(self, name: str) -> Catalog:
         """Return the catalog of that name, or say which there are."""

@@ -12,24 +12,31 @@ from headrace.problems import Problem
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headrace.config.yaml.placeholders import Placeholders
+
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a key or value begins. `raw` is a scalar's text before anything was filled in."""
+    """Where a key or value begins. `raw` is a scalar's text before anything was filled in.
+
+    `varies`: a placeholder was filled in, so that it is another text for another topic.
+    """
 
     index: int
     raw: str | None = None
     secret: bool = False
     filled: bool = False
+    varies: bool = False
 
 
 @dataclass(slots=True)
 class Document:
     """One file. `data` is None where it could not be read; `problems` says why.
 
-    `named` are the files that it names, whether they are there or not.
+    `notes` are no mistakes, and worth a look. `named` are the files that it names, whether they are there or not. `placeholders` are those of
+    the topic that it was read for, where it is about many.
     """
 
     path: Path
@@ -38,8 +45,10 @@ class Document:
     values: dict[KeyPath, Position] = field(default_factory=dict)
     keys: dict[KeyPath, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
     unusable: set[KeyPath] = field(default_factory=set)
     named: set[Path] = field(default_factory=set)
+    placeholders: Placeholders | None = None
     _lines: Lines | None = None
 
     def at(self, index: int) -> tuple[int, int]:
@@ -68,8 +77,15 @@ class Document:
         self.report_at(index, message, suggestion)
 
     def report_at(self, index: int, message: str, suggestion: str) -> None:
-        """Add a problem at an index into the source."""
+        """Add a problem at an index into the source; one of a topic names the topic."""
+        if self.placeholders is not None and not self.placeholders.is_sample:
+            message = f"topic {self.placeholders.topic}: {message}"
         self.problems.append(Problem(self.path, *self.at(index), message, suggestion))
+
+    def note(self, path: KeyPath, message: str, suggestion: str) -> None:
+        """Add a note at a value."""
+        index = self.position(path).index
+        self.notes.append(Problem(self.path, *self.at(index), message, suggestion))
 
     def position(self, path: KeyPath, *, key: bool = False) -> Position:
         """Return the nearest position that the file has for a path."""
@@ -79,6 +95,11 @@ class Document:
             if found is not None:
                 return found
         return Position(0)
+
+    def is_open(self, path: KeyPath) -> bool:
+        """Whether a value is not known yet: it has a placeholder, and there is no topic."""
+        is_sample = self.placeholders is not None and self.placeholders.is_sample
+        return is_sample and path in self.values and self.values[path].varies
 
     def get(self, *path: str | int) -> object:
         """Return the value at a path, None where there is none."""

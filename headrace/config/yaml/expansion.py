@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from headrace.config.yaml.placeholders import Placeholders
+
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)(\}?)")
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::(.*))?", re.DOTALL)
+# A group of a pattern may be known by its number.
+_PLACEHOLDER = re.compile(r"([A-Za-z_0-9]+)(?::(.*))?", re.DOTALL)
 _LARGEST_FILE = 2**20
 
 
@@ -30,21 +34,30 @@ class Fault(Exception):
 class Expanded:
     """A scalar with its references filled in. `secret`: something from outside the file is in it.
 
-    A fault comes after its offset in the raw text.
+    `varies`: a placeholder is in it. A fault comes after its offset in the raw text.
     """
 
     text: str
     secret: bool = False
+    varies: bool = False
     faults: tuple[tuple[int, Fault], ...] = ()
 
 
-def expand(text: str, environment: Mapping[str, str], folders: Sequence[Path]) -> Expanded:
-    """Fill in every reference; `folders` are where `${file:…}` looks, in order."""
+def expand(
+    text: str,
+    environment: Mapping[str, str],
+    folders: Sequence[Path],
+    placeholders: Placeholders | None = None,
+) -> Expanded:
+    """Fill in every reference; `folders` are where `${file:…}` looks, in order.
+
+    A placeholder wins over a variable of the environment with its name.
+    """
     if "${" not in text:
         return Expanded(text)
     pieces: list[str] = []
     faults: list[tuple[int, Fault]] = []
-    secret, end = False, 0
+    secret, varies, end = False, False, 0
     for found in _REFERENCE.finditer(text):
         pieces.append(text[end : found.start()])
         end = found.end()
@@ -52,18 +65,43 @@ def expand(text: str, environment: Mapping[str, str], folders: Sequence[Path]) -
             pieces.append("${")
             continue
         try:
-            value, from_outside = _filled(found, environment, folders)
+            of_topic = None if placeholders is None else _of_topic(found[1], placeholders)
+            if of_topic is not None:
+                pieces.append(of_topic)
+                varies = True
+                continue
+            value, from_outside = _filled(found, environment, folders, placeholders)
         except Fault as fault:
             faults.append((found.start(), fault))
             continue
         pieces.append(value)
         secret = secret or from_outside
     pieces.append(text[end:])
-    return Expanded("".join(pieces), secret, tuple(faults))
+    return Expanded("".join(pieces), secret, varies, tuple(faults))
+
+
+def _of_topic(inside: str, placeholders: Placeholders) -> str | None:
+    """Return what a placeholder stands for, None where it is none."""
+    found = _PLACEHOLDER.fullmatch(inside)
+    if found is None or not placeholders.has(found[1]):
+        return None
+    # Where nobody knows what there is, any text will do.
+    value = placeholders.values.get(found[1], "x")
+    if value is None:
+        value = found[2]
+    if value is None:
+        raise Fault(
+            f"the group {found[1]} took no part in the match of topic {placeholders.topic}",
+            f"write ${{{found[1]}:default}}",
+        )
+    return value
 
 
 def _filled(
-    found: re.Match[str], environment: Mapping[str, str], folders: Sequence[Path]
+    found: re.Match[str],
+    environment: Mapping[str, str],
+    folders: Sequence[Path],
+    placeholders: Placeholders | None,
 ) -> tuple[str, bool]:
     inside, closing = found[1], found[2]
     if not closing:
@@ -73,6 +111,8 @@ def _filled(
     if "${" in inside:
         raise Fault("a ${…} inside another ${…}", "put the whole value in one variable")
     variable = _VARIABLE.fullmatch(inside)
+    if variable is None and placeholders is not None and _PLACEHOLDER.fullmatch(inside):
+        raise _unknown(inside.partition(":")[0], placeholders)
     if variable is None:
         raise Fault(
             f'"{found[0]}" is not a variable', "write ${NAME}, ${NAME:default} or ${file:PATH}"
@@ -82,9 +122,19 @@ def _filled(
         return environment[name], True
     if default is not None:
         return default, False
+    if placeholders is not None:
+        raise _unknown(name, placeholders)
     near = nearest(name, (known for known in environment if known[:1] == name[:1]))
     meant = f"did you mean ${{{near}}}? otherwise " if near else ""
     raise Fault(f"${{{name}}} is not set", f"{meant}export {name} or write ${{{name}:default}}")
+
+
+def _unknown(name: str, placeholders: Placeholders) -> Fault:
+    """Return why a name in a file for many topics stands for nothing."""
+    message = f"${{{name}}} is no placeholder of for_each, and not set in the environment"
+    near = nearest(name, placeholders.values)
+    known = ", ".join(f"${{{one}}}" for one in placeholders.names)
+    return Fault(message, f"did you mean ${{{near}}}?" if near else f"placeholders: {known}")
 
 
 def _file_text(written: str, folders: Sequence[Path]) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.yaml.document import KeyPath
+    from headrace.config.yaml.placeholders import Placeholders
 
 _PREFIX = "tag:yaml.org,2002:"
 _STR = f"{_PREFIX}str"
@@ -29,6 +30,8 @@ _TAGS = {
 }
 _INT = re.compile(r"[-+]?(?:0o[0-7]+|0x[0-9a-fA-F]+|[0-9]+(?:_[0-9]+)*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+# The key that makes a file one for many topics.
+FOR_EACH = "for_each"
 _MOST_NODES = 100_000
 _DEEPEST = 60
 
@@ -68,15 +71,47 @@ def plain_value(text: str, *, filled: bool) -> object:
 
 def read_document(path: Path, folders: Sequence[Path] = ()) -> Document:
     """Read a file; `folders` are where `${file:…}` looks, after the file's own folder."""
-    document = Document(path)
-    try:
-        document.source = read_text(path)
-        root = compose(document.source)
-    except NotReadable as why:
-        document.problems.append(Problem(path, *why.place, why.message, why.suggestion))
+    return ParsedFile(path, folders).read()
+
+
+class ParsedFile:
+    """A file whose YAML is read once, and filled in as often as it is for another topic."""
+
+    def __init__(self, path: Path, folders: Sequence[Path] = ()) -> None:
+        self.path = path
+        self._folders = (path.parent, *folders)
+        self._source = ""
+        self._root: Node | None = None
+        self._problem: Problem | None = None
+        try:
+            self._source = read_text(path)
+            self._root = compose(self._source)
+        except NotReadable as why:
+            self._problem = Problem(path, *why.place, why.message, why.suggestion)
+
+    def has(self, key: str) -> bool:
+        """Whether the file has a key at its top."""
+        return self._node(key) is not None
+
+    def read(self, placeholders: Placeholders | None = None) -> Document:
+        """Return the file's values; with placeholders, as they are for one topic."""
+        document = Document(self.path, self._source, placeholders=placeholders)
+        if self._root is None:
+            document.problems += [self._problem] if self._problem else []
+        else:
+            _Reader(document, os.environ, self._folders).fill(self._root)
         return document
-    _Reader(document, os.environ, (path.parent, *folders)).fill(root)
-    return document
+
+    def read_part(self, key: str) -> Document:
+        """Return what one key of the file holds."""
+        document, node = Document(self.path, self._source), self._node(key)
+        if node is not None:
+            _Reader(document, os.environ, self._folders).fill(node, (key,))
+        return document
+
+    def _node(self, key: str) -> Node | None:
+        pairs = self._root.value if isinstance(self._root, MappingNode) else []
+        return next((value for name, value in pairs if str(name.value) == key), None)
 
 
 class _Reader:
@@ -91,8 +126,9 @@ class _Reader:
         self._open: list[Node] = []
         self._count = 0
 
-    def fill(self, root: Node) -> None:
-        self._document.data = self._value(root, ())
+    def fill(self, root: Node, path: KeyPath = ()) -> None:
+        value = self._value(root, path)
+        self._document.data = {str(path[0]): value} if path else value
 
     def _value(self, node: Node, path: KeyPath) -> object:
         index = node.start_mark.index
@@ -186,15 +222,22 @@ class _Reader:
 
     def _scalar(self, node: ScalarNode, path: KeyPath) -> object:
         raw = str(node.value)
-        expanded = expand(raw, self._environment, self._folders)
+        # Which placeholders there are is what for_each says, so it has none.
+        placeholders = None if path[:1] == (FOR_EACH,) else self._document.placeholders
+        expanded = expand(raw, self._environment, self._folders, placeholders)
         filled = "${" in raw
-        self._document.values[path] = Position(node.start_mark.index, raw, expanded.secret, filled)
+        self._document.values[path] = Position(
+            node.start_mark.index, raw, expanded.secret, filled, expanded.varies
+        )
         for offset, fault in expanded.faults:
             index = source_index(self._document.source, node.start_mark.index, raw, offset)
             self._document.report_at(index, fault.message, fault.suggestion)
         if expanded.faults:
             self._document.unusable.add(path)
             return raw
+        if expanded.varies:
+            # A topic with the name 2026 is no number.
+            return expanded.text
         is_plain = node.style is None
         if not is_plain or (str(node.tag) == _STR and not filled):
             return expanded.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,11 @@ from headrace.application.late_rows import DroppedLate
 from headrace.application.select import of_the_past, smallest_threshold
 from headrace.config.load import load_app
 from headrace.contract import with_metadata
+from headrace.metrics.definitions import RECORDS_IN, WATERMARK
 from headrace.schema.arrow import to_arrow
 from headrace.schema.model import Field, Primitive, Record
 from headrace.signals import Drain
+from headrace.times import format_time_us
 from stream_app.live import live_sources, run_live
 from tests.integration.backfill.lake_tables import DAY, EVENT, Stored, make_table
 
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from backfill.run.certificate import Certificate
+    from backfill.run.facts import ReplayFacts
     from headrace.config.load import LoadedApp
+    from stream_app.facts import AppFacts
     from tests.integration.pipelines import Pipelines
 
 # So many records in a row are a day old when they arrive, in the middle of an hour.
@@ -48,6 +52,7 @@ class Table:
     pipelines: Pipelines
     catalog: Catalog
     name: str
+    shown: list[ReplayFacts] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         make_table(self.catalog, self.name, [], at="at")
@@ -94,7 +99,7 @@ class Table:
         period = parse_period("2026-03-01", "2026-03-02")
         request = ReplayRequest(tuple(tables_of(app).values()), period, (), "bounded", threshold)
         run = AppRun(app, self.pipelines.workspace, new_run_id())
-        return replay_app(run, request, self.spark, Drain())
+        return replay_app(run, request, self.spark, Drain(), self.shown.append)
 
 
 @pytest.fixture
@@ -110,11 +115,22 @@ def test_a_certificate_counts_records_and_not_the_groups_that_spark_made_of_them
     certificate = table.replay(table.app(BY_MINUTE))
     assert certificate.dropped_late == len(LATE)
     assert f"{len(LATE)} records were dropped as late" in certificate.differences()
+    ((told,),) = (facts.replays() for facts in table.shown)
+    assert (told.steps_done, told.rows) == (told.steps, told.rows_planned)
+    assert told.rows == certificate.rows
 
 
 def test_a_followed_table_says_what_was_dropped_of_it(table: Table) -> None:
     app = table.app(BY_MINUTE, follow={"max_rows": 60})
-    ran = run_live(
-        app, table.pipelines.workspace, table.spark, live_sources(app, {}), Drain(), once=True
-    )
+    shown: list[AppFacts] = []
+    workspace, live = table.pipelines.workspace, live_sources(app, {})
+    ran = run_live(app, workspace, table.spark, live, Drain(), once=True, show=shown.append)
     assert ran.dropped_late == DroppedLate(len(LATE))
+    ((facts,), labels) = shown, {"app": table.name}
+    told = {one.metric.name: one for one in facts.samples()}
+    assert (told[RECORDS_IN.name].labels, told[RECORDS_IN.name].value) == (labels, ran.rows)
+    ((source,),) = (row.sources for row in facts.apps())
+    watermark = told[WATERMARK.name]
+    assert watermark.labels == {**labels, "source": "events"}
+    assert isinstance(watermark.value, float)
+    assert source.watermark == format_time_us(round(watermark.value * 1_000_000))

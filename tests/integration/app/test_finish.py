@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from headrace.embedded.process import wait_until
-from headrace.queries.streaming import finish
+from headrace.queries.streaming import Reports, finish
 from headrace.signals import Drain
 from tests.limits import LIMIT_S
 
@@ -73,10 +73,10 @@ class Lingering:
     """A query that says it is not active any more while Spark still knows it."""
 
     isActive = False  # noqa: N815 - Spark's own name
-    recentProgress: tuple[object, ...] = ()  # noqa: N815 - as above
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
+        self._jsq = query._jsq  # noqa: SLF001 - a stand-in for it
 
     def awaitTermination(self) -> None:  # noqa: N802 - as above
         self._query.stop()
@@ -95,3 +95,31 @@ def test_after_the_end_another_may_have_its_name(spark: SparkSession, tmp_path: 
 
     finish(cast("StreamingQuery", Lingering(start("one"))), "taken", Drain())
     start("other").stop()
+
+
+def test_each_report_is_read_once_however_many_spark_keeps(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    kept = "spark.sql.streaming.numRecentProgressUpdates"
+    spark.conf.set(kept, "5")
+    query = (
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", 1)
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    reports = Reports(query)
+    try:
+        seen: list[int] = []
+        while len(seen) < 20:
+            seen += [one.batchId for one in reports.new()]
+    finally:
+        query.stop()
+        spark.conf.unset(kept)
+    assert len(set(seen)) == len(seen)
+    assert seen == sorted(seen)
+    last = [one.batchId for one in query.recentProgress]
+    assert 0 < len(last) < len(seen)
+    assert [one.batchId for one in Reports(query).new()] == last

@@ -37,6 +37,14 @@ class Counted:
 
 @dataclass(frozen=True)
 class Count:
+    @property
+    def weight(self) -> int:
+        return 1
+
+    @property
+    def is_apart(self) -> bool:
+        return True
+
     def do(self) -> Counted:
         return Counted()
 

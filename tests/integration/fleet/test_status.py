@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fleet.lines import StatusLine, any_failed, as_text
-from fleet.run_state import JobProblem, lock_of, write_problems
+from fleet.run_state import JobProblem, folder_of, lock_in, write_problems
 from fleet.status import statuses
 from headrace.config.load import load_stream, load_workspace
 from headrace.config.stream.effective import effective
@@ -133,7 +133,7 @@ def test_what_up_says_of_its_jobs_is_told_while_it_runs(
     own.make_topic(topic)
     own.table(table, topic)
     problem = JobProblem("lake_table", table, None, "its schema is broken")
-    with hold(lock_of(own.workspace), "up", ""):
-        write_problems(own.workspace, [problem])
+    with hold(lock_in(folder_of(own.workspace)), "up", ""):
+        write_problems(folder_of(own.workspace), [problem])
         assert report(own)["lake_table", table, None].problem == "its schema is broken"
     assert report(own)["lake_table", table, None].problem is None

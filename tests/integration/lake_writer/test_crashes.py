@@ -19,7 +19,8 @@ from headrace.line import turns
 from headrace.line.line import Line
 from headrace.signals import Drain
 from lake_writer import writer as stage
-from lake_writer.writer import LakeWriter, Landed, LandingJob
+from lake_writer.landed import Landed
+from lake_writer.writer import LakeWriter, LandingJob
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
 

@@ -15,7 +15,7 @@ from headrace.errors import Terminal
 from headrace.iceberg.evolve_table import DoesNotFit, follow
 from headrace.kafka.sender import KafkaRecord
 from headrace.schema.avro import parse_avro
-from lake_writer.writer import Landed
+from lake_writer.landed import Landed
 from tests.integration.lake_writer.landing_table import NAME, RECORD, LandingTable
 from tests.integration.lake_writer.live_writer import live
 from tests.limits import LIMIT_S

@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError, Terminal
 from headrace.kafka.sender import KafkaRecord
 from headrace.landing.commit_state import SUMMARY, CommitState, Span, state_property
 from headrace.locks import AlreadyRunning, hold
-from lake_writer.writer import Landed
+from lake_writer.landed import Landed
 from tests.integration.lake_writer.landing_table import BOUNDED, bounds, places
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
 

@@ -15,7 +15,7 @@ from headrace.kafka.sender import KafkaRecord
 from headrace.kafka.source_topic import OffsetsGone, TopicRecreated
 from headrace.landing.commit_state import SUMMARY, CommitState
 from lake_writer.audit import audit
-from lake_writer.writer import Landed
+from lake_writer.landed import Landed
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.lake_writer.live_writer import live
 from tests.integration.pipelines import Pipelines, event

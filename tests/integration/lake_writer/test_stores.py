@@ -14,7 +14,7 @@ from headrace.config.load import load_lake_table, load_workspace
 from headrace.iceberg.catalog import table_loader
 from headrace.kafka.sender import KafkaRecord
 from lake_writer.audit import audit
-from lake_writer.writer import Landed
+from lake_writer.landed import Landed
 from tests import postgres_server, rest_catalog_server, s3_server
 from tests.conftest import headrace_yaml
 from tests.integration.lake_writer.landing_table import places

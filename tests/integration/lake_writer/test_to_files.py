@@ -23,9 +23,9 @@ from headrace.records.json.writer import JsonWriter
 from headrace.records.rows import row_class
 from headrace.schema.avro import parse_avro
 from lake_writer.audit import audit
+from lake_writer.landed import Landed
 from lake_writer.plan import landing_plan, values_of
 from lake_writer.task import LandingWork
-from lake_writer.writer import Landed
 from tests.integration.lake_writer.landing_table import places
 from tests.integration.pipelines import Pipelines, event
 

@@ -16,7 +16,7 @@ from backfill.run.planning import plan_of, sources_of
 from backfill.run.request import ReplayRequest, state_of
 from headrace.config.load import load_workspace
 from headrace.iceberg.catalog import load_table, open_catalog
-from headrace.spark import cores
+from headrace.jvm.sizes import cores
 from tests.integration.backfill.lake_tables import Stored, make_table
 
 if TYPE_CHECKING:

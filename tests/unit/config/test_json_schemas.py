@@ -35,6 +35,14 @@ def test_the_examples_fit_their_json_schemas(name: str, example: str) -> None:
     assert list(_misfits(data, schema, schema["$defs"], "")) == []
 
 
+@pytest.mark.parametrize("name", ["stream", "lake_table"])
+def test_only_a_file_for_many_topics_may_leave_out_its_topic(name: str) -> None:
+    schema = MODELS[name].model_json_schema()
+    assert {"cluster", "topic"}.isdisjoint(schema["$defs"]["KafkaSource"]["required"])
+    assert schema["if"] == {"not": {"required": ["for_each"]}}
+    assert schema["then"]["properties"]["source"]["required"] == ["cluster", "topic"]
+
+
 def test_the_examples_of_the_documentation_fit() -> None:
     documentation = (FOLDER.parents[2] / "docs/files.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", documentation, re.DOTALL)

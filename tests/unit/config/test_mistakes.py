@@ -197,6 +197,13 @@ def test_every_mistake_of_every_file_is_told_at_once(files: Files) -> None:
         ("? [a]\n: b\n", "1:3: a key must be a plain text — write key: value"),
         ("state_dir: 12\n", '1:12: expected a text, got 12 — put it in quotes: "12"'),
         ("state_dir:\n", "1:1: expected a text, got nothing"),
+        (
+            "checkpoint_dir: hdfs:///apps\n",
+            (
+                "1:17: expected a URL with a host or a bucket, hdfs://HOST:PORT/… or "
+                's3a://BUCKET/…, got "hdfs:///apps"'
+            ),
+        ),
         ("state_dir: ' '\n", '1:12: expected a text that is not empty, got " "'),
         (
             "clusters: {'a b': {bootstrap_servers: x}}\n",

@@ -44,12 +44,6 @@ def test_the_epoch_of_a_leader_goes_along_with_its_offset() -> None:
     assert {number: span.epoch for number, span in second.spans.items()} == {0: 4, 1: -1}
 
 
-def test_a_mark_of_a_newer_version_is_refused() -> None:
-    text = CommitState(ME, 1, {}).to_json().replace('"v":1', '"v":2')
-    with pytest.raises(Terminal, match="a newer headrace may have written it"):
-        CommitState.from_json(text)
-
-
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"v":1}', "null", '{"v":1,"offsets":[]}'])
 def test_what_is_no_mark_is_refused(text: str) -> None:
     with pytest.raises(Terminal, match="commit state of the writer cannot be read"):

@@ -16,6 +16,8 @@ import pytest
 
 from headrace.errors import Terminal, Transient
 from headrace.line.job import Batch
+from headrace.line.pace import LONGEST_S, SHORTEST_S, Pace
+from headrace.line.shares import shared
 from headrace.line.socket_folder import private_folder
 from headrace.line.turns import MOST_TRIES_ONCE, Turns
 
@@ -33,6 +35,7 @@ class Steps:
     name: str = "steps"
     begun: int = 0
     finished: list[Sequence[object]] = field(default_factory=list)
+    pace: Pace = field(default_factory=lambda: Pace(5.0))
 
     def begin(self) -> None:
         self.begun += 1
@@ -162,3 +165,40 @@ def test_a_socket_fits_wherever_temporary_files_are(
             one.bind(str(folder / "line"))
     finally:
         shutil.rmtree(folder)
+
+
+def test_jobs_with_the_same_interval_are_due_together() -> None:
+    turns = [Turns(Steps(interval=timedelta(seconds=600)), once=False) for _ in range(3)]
+    for one in turns:
+        one.take()
+    (due_at_s,) = {one.due_at_s for one in turns}
+    assert 0 < turns[0].due_in_s <= 600
+    assert due_at_s == turns[1].due_at_s
+
+
+BEHIND = Batch([], {0: 1}, 1_000)
+
+
+def test_who_is_behind_goes_on_at_once_if_alone_and_else_when_the_others_do() -> None:
+    alone, beside = (Turns(Steps([BEHIND]), once=False) for _ in range(2))
+    assert alone.take() == BEHIND
+    assert alone.due_in_s == 0
+    other = Turns(Steps(interval=timedelta(seconds=600)), once=False)
+    other.take()
+    others_s = shared([other, other], None)
+    assert others_s == 600
+    assert beside.take(others_s) == BEHIND
+    assert beside.due_at_s == other.due_at_s
+
+
+def test_no_batch_takes_longer_than_others_wait() -> None:
+    quick, slow = Steps(interval=timedelta(seconds=2)), Steps(interval=timedelta(seconds=60))
+    turns = [Turns(one, once=False) for one in (slow, quick)]
+    assert shared(turns, None) == 2
+    assert (slow.pace.most_s, quick.pace.most_s) == (2, 2)
+    assert shared(turns[:1], 2) is None
+    assert slow.pace.most_s == LONGEST_S
+
+
+def test_without_an_interval_others_wait_for_the_shortest_batch() -> None:
+    assert shared([Turns(Steps(), once=False) for _ in range(2)], None) == SHORTEST_S

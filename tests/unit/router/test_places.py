@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import Terminal
+from headrace.state_version import WrittenByNewer
 from router.ledger.entries import BEGINNING, Counts, LedgerStretch, by_partition, flaws
 from router.ledger.places import (
     LedgerDamaged,
@@ -106,5 +107,7 @@ def test_damage_is_named_with_its_record(value: bytes) -> None:
 
 def test_a_later_version_is_not_guessed_at() -> None:
     value = place_value(TOPIC, 0, run(read(0, 1))[-1]).replace('"version":1', '"version":9')
-    with pytest.raises(LedgerDamaged, match="version 9; this headrace reads version 1"):
+    with pytest.raises(
+        WrittenByNewer, match="it has version 9, and this one reads versions up to 1"
+    ):
         read_place("@ 7", value.encode())

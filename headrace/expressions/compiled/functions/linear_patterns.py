@@ -39,13 +39,13 @@ class _Item:
     ways: int
 
 
-def is_linear(pattern: str) -> bool:
-    """Return whether a search takes time in proportion to the text."""
+def is_linear(pattern: str, *, whole: bool = False) -> bool:
+    """Return whether a search takes time in proportion to the text; `whole`: a match of all of it."""
     tree = list(parser.parse(pattern))
     known = _SOME + "".join(character for character in pattern if not character.isascii())
     try:
         for branch in _branches(tree):
-            _check(branch, frozenset(known))
+            _check(branch, frozenset(known), whole=whole)
     except _NotLinear:
         return False
     return True
@@ -57,9 +57,9 @@ def _branches(tree: list[Any]) -> list[list[Any]]:
     return [tree]
 
 
-def _check(sequence: list[Any], known: frozenset[str]) -> None:
+def _check(sequence: list[Any], known: frozenset[str], *, whole: bool) -> None:
     nodes = list(_flat(sequence))
-    starts_at_the_start = bool(nodes) and nodes[0] == (c.AT, c.AT_BEGINNING_STRING)
+    starts_at_the_start = whole or (bool(nodes) and nodes[0] == (c.AT, c.AT_BEGINNING_STRING))
     items = [_item(node, known) for node in nodes if node[0] is not c.AT]
     if math.prod(item.ways for item in items) > _MOST_WAYS:
         raise _NotLinear

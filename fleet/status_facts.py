@@ -1,0 +1,139 @@
+"""What `headrace ui` tells: what is true in Kafka, in the tables and on this host, whoever runs it."""
+
+from __future__ import annotations
+
+import time
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fleet.replays import replay_rows
+from fleet.status import statuses
+from headrace.contract import QUARANTINE
+from headrace.http.board import Facts, Looked
+from headrace.http.rows import (
+    AppRow,
+    NotReady,
+    OutputRow,
+    StreamRow,
+    TableRow,
+    state_of_all,
+)
+from headrace.metrics.definitions import (
+    LAG_RECORDS,
+    LAG_SECONDS,
+    LEDGER_GAP,
+    SINCE_LAST_COMMIT,
+    TABLE_COMPLETE_UP_TO,
+)
+from headrace.metrics.text import Sample
+from headrace.times import SECOND_US, parse_time_us
+from router.run.facts import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fleet.lines import StatusLine
+    from headrace.config.workspace.workspace import Workspace
+    from headrace.http.rows import ReplayRow
+
+
+class StatusFacts(Facts):
+    """The lines of `headrace status`, looked at again while somebody wants them."""
+
+    def __init__(self, workspace: Workspace, region: str | None) -> None:
+        self._lines = Looked("status", lambda: statuses(workspace, region))
+        self._replays = Looked("replays", lambda: replay_rows(workspace))
+
+    def jobs(self) -> Iterator[tuple[str, str]]:
+        """Return all streams, lake tables and applications."""
+        found = self._of("stream", "lake_table", "app")
+        yield from dict.fromkeys((one.kind, one.name) for one in found)
+
+    def resting(self) -> Iterator[NotReady]:
+        """Return what does not run; this command is ready all the same."""
+        for one in self._of("stream", "lake_table", "app"):
+            if one.state != "running":
+                why = one.problem or f"it is {one.state}"
+                yield NotReady(one.kind, one.name, one.part, why)
+
+    def streams(self) -> Sequence[StreamRow]:
+        """Return all streams."""
+        found = []
+        for name, parts in groupby(self._of("stream"), lambda one: one.name):
+            lines = list(parts)
+            problem = next((one.problem for one in lines if one.problem is not None), None)
+            outputs = [_output(one) for one in lines if one.part not in {None, QUARANTINE}]
+            found.append(
+                StreamRow(name, state_of_all([one.state for one in lines]), problem, outputs)
+            )
+        return found
+
+    def tables(self) -> Sequence[TableRow]:
+        """Return all lake tables."""
+        return [
+            TableRow(
+                one.name,
+                one.facts.table or "",
+                one.state,
+                one.problem,
+                one.lag,
+                one.facts.rows,
+                one.complete_up_to,
+                one.last_batch,
+                one.facts.files,
+            )
+            for one in self._of("lake_table")
+        ]
+
+    def apps(self) -> Sequence[AppRow]:
+        """Return all applications."""
+        return [
+            AppRow(one.name, one.state, one.problem, one.facts.sources) for one in self._of("app")
+        ]
+
+    def replays(self) -> Sequence[ReplayRow]:
+        """Return the replays of this host."""
+        return self._replays.value() or ()
+
+    def samples(self) -> Iterator[Sample]:
+        """Return what can be told without the jobs; counters are those of the ledgers."""
+        for one in self._of("stream", "lake_table"):
+            labels = {"table": one.name}
+            if one.kind == "stream":
+                if one.part is None:
+                    continue
+                labels = {"stream": one.name, "output": one.part}
+            yield from _samples(labels, one)
+
+    def _of(self, *kinds: str) -> list[StatusLine]:
+        return [one for one in self._lines.value() or () if one.kind in kinds]
+
+
+def _output(line: StatusLine) -> OutputRow:
+    counts = line.facts.counts
+    return OutputRow(
+        line.part or "",
+        line.state,
+        line.problem,
+        line.lag,
+        **({} if counts is None else counts.numbers),
+        lost=line.facts.lost,
+    )
+
+
+def _samples(labels: dict[str, str], line: StatusLine) -> Iterator[Sample]:
+    now_s, facts = time.time(), line.facts
+    if facts.counts is not None:
+        yield from counted(labels, facts.counts)
+    if facts.lost is not None:
+        yield Sample(LEDGER_GAP, labels, facts.lost)
+    if line.lag is not None:
+        yield Sample(LAG_RECORDS, labels, line.lag)
+    if line.complete_up_to is not None:
+        complete_s = parse_time_us(line.complete_up_to) / SECOND_US
+        yield Sample(LAG_SECONDS, labels, max(0.0, now_s - complete_s))
+        if line.kind == "lake_table":
+            yield Sample(TABLE_COMPLETE_UP_TO, labels, complete_s)
+    if line.kind == "lake_table" and line.last_batch is not None:
+        since_s = now_s - parse_time_us(line.last_batch) / SECOND_US
+        yield Sample(SINCE_LAST_COMMIT, labels, max(0.0, since_s))

@@ -1,0 +1,32 @@
+"""`--http HOST:PORT`: what a lasting command tells of itself while it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.http.address import Address
+
+
+def http_option(default: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add `--http`; the command gets an Address, or None."""
+
+    def parsed(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Address | None:
+        if value is None:
+            return None
+        from headrace.http.address import parse_address
+
+        return parse_address(value)
+
+    shown = "" if default is None else f" [default: {default}]"
+    return click.option(
+        "--http",
+        metavar="HOST:PORT",
+        callback=parsed,
+        help="Serve /livez, /readyz, /metrics and /api/v1 there while it runs; beyond this machine "
+        f"only with HEADRACE_HTTP_TOKEN.{shown}",
+    )

@@ -1,0 +1,140 @@
+"""What a command shows of itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from importlib import metadata
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from headrace.http.rows import NotReady
+from headrace.metrics.definitions import BUILD_INFO, JOB_UP
+from headrace.metrics.text import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
+    from headrace.signals import Drain
+
+T = TypeVar("T")
+
+
+class Facts:
+    """What a command knows, asked by the server's threads.
+
+    Whoever shows something overrides what it is about. `not_ready` and `jobs` answer at once, from
+    memory; the others may take a moment.
+    """
+
+    def jobs(self) -> Iterable[tuple[str, str]]:
+        """Return the kinds and names of all that is to be at work."""
+        return ()
+
+    def not_ready(self) -> Iterable[NotReady]:
+        """Return what of it is not."""
+        return ()
+
+    def resting(self) -> Iterable[NotReady]:
+        """Return what does not run, whether or not that is this command's to run."""
+        return self.not_ready()
+
+    def samples(self) -> Iterable[Sample]:
+        """Return the values of metrics."""
+        return ()
+
+    def streams(self) -> Sequence[StreamRow]:
+        """Return the streams."""
+        return ()
+
+    def tables(self) -> Sequence[TableRow]:
+        """Return the lake tables."""
+        return ()
+
+    def apps(self) -> Sequence[AppRow]:
+        """Return the applications."""
+        return ()
+
+    def replays(self) -> Sequence[ReplayRow]:
+        """Return the replays, the newest first."""
+        return ()
+
+
+class Board:
+    """What a command shows at this time: at first that it starts, at last that it stops."""
+
+    def __init__(self, command: str, drain: Drain) -> None:
+        self.facts: Facts | None = None
+        self._command = command
+        self.drain = drain
+
+    def show(self, facts: Facts) -> None:
+        """Show this from now on."""
+        self.facts = facts
+
+    def not_ready(self) -> list[NotReady]:
+        """Return why the command is not ready, reason by reason."""
+        if self.drain.requested:
+            return [NotReady("command", self._command, None, "it was asked to stop")]
+        if self.facts is None:
+            return [NotReady("command", self._command, None, "it is starting")]
+        return list(self.facts.not_ready())
+
+    def samples(self) -> Iterator[Sample]:
+        """Return the values of all metrics."""
+        yield Sample(BUILD_INFO, {"version": metadata.version("headrace")}, 1)
+        if self.facts is None:
+            return
+        away = {(one.kind, one.name) for one in self.facts.resting()}
+        for kind, name in self.facts.jobs():
+            yield Sample(JOB_UP, {"kind": kind, "name": name}, int((kind, name) not in away))
+        yield from self.facts.samples()
+
+
+# Of something that others change, too, no answer is older, where it can be had in time.
+MOST_AGE_S: Final = 2.0
+PATIENCE_S: Final = 1.0
+FIRST_PATIENCE_S: Final = 20.0
+
+
+class Looked(Generic[T]):
+    """The answer to a question that takes a while; a thread of its own asks, while somebody wants it.
+
+    Who wants it waits a moment for a new answer, and then takes the last one.
+    """
+
+    def __init__(self, name: str, ask: Callable[[], T]) -> None:
+        self._ask = ask
+        self._name = name
+        self._changed = threading.Condition()
+        self._answer: T | None = None
+        self._answered_at_s = float("-inf")
+        self._is_asking = False
+
+    @property
+    def last(self) -> T | None:
+        """The last answer, at once."""
+        return self._answer
+
+    def value(self) -> T | None:
+        """Return the answer; None where there is none in time."""
+        with self._changed:
+            if time.monotonic() - self._answered_at_s < MOST_AGE_S:
+                return self._answer
+            if not self._is_asking:
+                self._is_asking = True
+                threading.Thread(target=self._look, name=self._name, daemon=True).start()
+            wait_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
+            self._changed.wait_for(lambda: not self._is_asking, wait_s)
+            return self._answer
+
+    def _look(self) -> None:
+        answer: T | None = None
+        try:
+            answer = self._ask()
+        finally:
+            with self._changed:
+                if answer is not None:
+                    self._answer, self._answered_at_s = answer, time.monotonic()
+                self._is_asking = False
+                self._changed.notify_all()

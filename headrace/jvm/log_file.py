@@ -1,0 +1,65 @@
+"""The file that takes what Spark's JVM says: it never takes more than some space on the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LARGEST_BYTES: Final = 16 * 2**20
+OLDER_KEPT: Final = 3
+LOOK_EVERY_S: Final = 30.0
+
+
+class _Looked:
+    """The logs that one thread of this process looks at."""
+
+    lock = threading.Lock()
+    logs: Final[set[Path]] = set()
+
+
+def keep_small(log: Path) -> None:
+    """Look at a log now and then, as long as this process lives, and roll it over when it is large."""
+    roll_over(log)
+    with _Looked.lock:
+        if not _Looked.logs:
+            threading.Thread(target=_look, name="spark-logs", daemon=True).start()
+        _Looked.logs.add(log)
+
+
+def roll_over(log: Path, largest_bytes: int = LARGEST_BYTES) -> None:
+    """Move what a log holds to `NAME.1` where it is large, and what is there to `NAME.2`.
+
+    Its writers go on in the same file, which is empty then: they open it to append. A line that is
+    written in this moment may be lost.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if log.stat().st_size <= largest_bytes:
+            return
+        older = [log.with_name(f"{log.name}.{number}") for number in range(1, OLDER_KEPT + 1)]
+        for number in reversed(range(1, OLDER_KEPT)):
+            with contextlib.suppress(FileNotFoundError):
+                older[number - 1].replace(older[number])
+        try:
+            shutil.copyfile(log, older[0])
+        except OSError:
+            # A full disk, of all times: what is new matters more.
+            older[0].unlink(missing_ok=True)
+        os.truncate(log, 0)
+
+
+def _look() -> None:
+    while True:
+        time.sleep(LOOK_EVERY_S)
+        with _Looked.lock:
+            logs = list(_Looked.logs)
+        for log in logs:
+            # Its folder may have been removed, as tests do.
+            with contextlib.suppress(OSError):
+                roll_over(log)
