@@ -15,7 +15,8 @@ from headrace.line.line import Line
 from headrace.line.run import run_lines
 from headrace.signals import Drain
 from headrace.spark import session
-from router.run.jobs import StreamRouter, session_settings
+from router.run.jobs import StreamRouter
+from router.run.session import session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
