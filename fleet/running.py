@@ -35,7 +35,7 @@ FIRST_ANSWER_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class OneFile:
     """One file for many topics that is run instead of a workspace, and the outputs of its streams."""
 
     path: Path
@@ -47,7 +47,7 @@ def run_fleet(
     region: str | None,
     board: Board,
     say: Callable[[str], object],
-    only: Only | None = None,
+    only: OneFile | None = None,
 ) -> None:
     """Run all that is declared until asked to drain; `say` is told when it is at work."""
     path = None if only is None else only.path
@@ -87,7 +87,7 @@ def run_file(  # noqa: PLR0913 - as the command is asked for
 
     board = Board(shown_path(path), drain := Drain())
     with drain, serving(http, board):
-        run_fleet(workspace, region, board, say, Only(absolute(path), outputs))
+        run_fleet(workspace, region, board, say, OneFile(absolute(path), outputs))
 
 
 def _require_good(workspace: Workspace, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fleet.replays import replay_rows
 from fleet.status import statuses
 from headrace.contract import QUARANTINE
-from headrace.http.board import Facts, Looked
+from headrace.http.board import CachedAnswer, Facts
 from headrace.http.rows import (
     AppRow,
     NotReady,
@@ -41,8 +41,8 @@ class StatusFacts(Facts):
     """The lines of `headrace status`, looked at again while somebody wants them."""
 
     def __init__(self, workspace: Workspace, region: str | None) -> None:
-        self._lines = Looked("status", lambda: statuses(workspace, region))
-        self._replays = Looked("replays", lambda: replay_rows(workspace))
+        self._lines = CachedAnswer("status", lambda: statuses(workspace, region))
+        self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
         """Return all streams, lake tables and applications."""

@@ -12,7 +12,7 @@ from headrace.config.app.file import App
 from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.file import Stream
 from headrace.contract import QUARANTINE
-from headrace.http.board import Facts, Looked
+from headrace.http.board import CachedAnswer, Facts
 from headrace.http.rows import AppRow, NotReady, OutputRow, StreamRow, TableRow
 from lake_writer.facts import TableFacts
 from router.run.facts import StreamFacts
@@ -36,7 +36,7 @@ class FleetFacts(Facts):
         units: Callable[[], Sequence[tuple[Wanted, LineUnit | ProcessUnit | None]]],
     ) -> None:
         self._units = units
-        self._replays = Looked("replays", lambda: replay_rows(workspace))
+        self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
         """Return all files."""

@@ -91,16 +91,16 @@ class Board:
         yield from self.facts.samples()
 
 
-# Of something that others change, too, no answer is older, where it can be had in time.
+# An older answer is asked for again, because others change what it is about.
 MOST_AGE_S: Final = 2.0
 PATIENCE_S: Final = 1.0
 FIRST_PATIENCE_S: Final = 20.0
 
 
-class Looked(Generic[T]):
-    """The answer to a question that takes a while; a thread of its own asks, while somebody wants it.
+class CachedAnswer(Generic[T]):
+    """The answer to a slow question. A thread asks again when somebody wants it and it is too old.
 
-    Who wants it waits a moment for a new answer, and then takes the last one.
+    Who wants it waits a moment for the new answer, and then gets the last one.
     """
 
     def __init__(self, name: str, ask: Callable[[], T]) -> None:
@@ -123,12 +123,12 @@ class Looked(Generic[T]):
                 return self._answer
             if not self._is_asking:
                 self._is_asking = True
-                threading.Thread(target=self._look, name=self._name, daemon=True).start()
+                threading.Thread(target=self._refresh, name=self._name, daemon=True).start()
             wait_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
             self._changed.wait_for(lambda: not self._is_asking, wait_s)
             return self._answer
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         answer: T | None = None
         try:
             answer = self._ask()

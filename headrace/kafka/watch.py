@@ -35,7 +35,7 @@ EARLIEST: Final = -2
 
 
 class Unanswered(Exception):
-    """The shared question has no answer for a topic: ask alone, and hear why."""
+    """The shared question has no answer for a topic: ask for it alone, and get the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a topic holds, and its id, which was asked for after that."""
+class TopicState:
+    """What a topic holds, and its id. The id was asked for after the offsets."""
 
     asked_at_s: float
     ends: TopicEnds
@@ -66,7 +66,7 @@ class ClusterWatch:
         self._wanted: set[str] = set()
         self._wanted_whole: set[str] = set()
         self._ends: dict[str, Ends] = {}
-        self._looks: dict[str, tuple[float, Look | None]] = {}
+        self._states: dict[str, tuple[float, TopicState | None]] = {}
         self._partitions: Mapping[str, int] = {}
         self._partitions_at_s = float("-inf")
         self._woken = threading.Event()
@@ -90,9 +90,9 @@ class ClusterWatch:
             raise Unanswered
         return found.next_offsets
 
-    def look(self, topic: str, since_s: float) -> Look | None:
+    def state(self, topic: str, since_s: float) -> TopicState | None:
         """Return what a topic holds, under the same terms."""
-        asked_at_s, found = self._looks.get(topic, (float("-inf"), None))
+        asked_at_s, found = self._states.get(topic, (float("-inf"), None))
         if asked_at_s < since_s:
             self._wanted_whole.add(topic)
             self._wake()
@@ -101,16 +101,16 @@ class ClusterWatch:
             raise Unanswered
         return found
 
-    def last_look(self, topic: str, within_s: float) -> Look | None:
-        """Return what was seen last, if that is not longer ago."""
-        asked_at_s, found = self._looks.get(topic, (float("-inf"), None))
+    def last_state(self, topic: str, within_s: float) -> TopicState | None:
+        """Return the last state that was asked for, if that is not longer ago."""
+        asked_at_s, found = self._states.get(topic, (float("-inf"), None))
         return found if time.monotonic() - asked_at_s <= within_s else None
 
-    def wait_for_look(self, topic: str) -> Look | None:
+    def wait_for_state(self, topic: str) -> TopicState | None:
         """Return what a topic holds now, asked together with others; None where there is no answer."""
         since_s = time.monotonic()
         with self._seen, contextlib.suppress(Unanswered):
-            while (found := self.look(topic, since_s)) is None:
+            while (found := self.state(topic, since_s)) is None:
                 if not self._seen.wait(WAIT_LIMIT_S):
                     return None
             return found
@@ -158,14 +158,14 @@ class ClusterWatch:
         ids = self._answered(lambda: self._ids(latest)) if latest else {}
         for topic in topics:
             if topic not in ids or first[topic].keys() != latest[topic].keys():
-                self._looks[topic] = (at_s, None)
+                self._states[topic] = (at_s, None)
                 continue
             spans = {
                 number: range(first[topic][number][0], at)
                 for number, (at, _) in latest[topic].items()
             }
             epochs = {number: epoch for number, (_, epoch) in latest[topic].items()}
-            self._looks[topic] = (at_s, Look(at_s, TopicEnds(spans, epochs), ids[topic]))
+            self._states[topic] = (at_s, TopicState(at_s, TopicEnds(spans, epochs), ids[topic]))
 
     def _answered(self, question: Callable[[], dict[str, Answer]]) -> dict[str, Answer]:
         """Return the answers; none where the cluster is away: each who needs one finds out why."""
