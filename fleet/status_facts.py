@@ -1,4 +1,4 @@
-"""What `headrace ui` tells: what is true in Kafka, in the tables and on this host, whoever runs it."""
+"""What `headrace ui` reports: the state in Kafka, in the tables and on this host, whoever runs it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class StatusFacts(Facts):
-    """The lines of `headrace status`, looked at again while somebody wants them."""
+    """The lines of `headrace status`. They are computed again while somebody asks for them."""
 
     def __init__(self, workspace: Workspace, region: str | None) -> None:
         self._lines = CachedAnswer("status", lambda: statuses(workspace, region))
@@ -50,7 +50,7 @@ class StatusFacts(Facts):
         yield from dict.fromkeys((one.kind, one.name) for one in found)
 
     def resting(self) -> Iterator[NotReady]:
-        """Return what does not run; this command is ready all the same."""
+        """Return what does not run. `headrace ui` is ready even so."""
         for one in self._of("stream", "lake_table", "app"):
             if one.state != "running":
                 why = one.problem or f"it is {one.state}"
@@ -96,7 +96,7 @@ class StatusFacts(Facts):
         return self._replays.value() or ()
 
     def samples(self) -> Iterator[Sample]:
-        """Return what can be told without the jobs; counters are those of the ledgers."""
+        """Return the metrics that are known without the jobs. Counters come from the ledgers."""
         for one in self._of("stream", "lake_table"):
             labels = {"table": one.name}
             if one.kind == "stream":

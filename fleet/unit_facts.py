@@ -1,4 +1,4 @@
-"""What the HTTP side of `headrace up` tells: what its jobs know, and of the rest what is declared."""
+"""What `headrace up` reports over HTTP: what its jobs know, and what is declared of the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class FleetFacts(Facts):
-    """All that a `headrace up` is to run; its units are asked for each time."""
+    """All that `headrace up` is to run. Each answer looks at its units again."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class FleetFacts(Facts):
             yield from one.jobs()
 
     def not_ready(self) -> Iterator[NotReady]:
-        """Return what of them does not run."""
+        """Return the files that do not run."""
         for one in self._all():
             yield from one.not_ready()
 
@@ -87,7 +87,7 @@ def facts_of(wanted: Wanted, unit: LineUnit | ProcessUnit | None) -> Facts:
 
 
 class Declared(Facts):
-    """A file whose jobs are not there, or in another process: it is known whether that runs."""
+    """A file without jobs in this process. Of a separate process, only whether it runs is known."""
 
     def __init__(
         self, config: Stream | LakeTable | App, problem: str | None, *, runs: bool

@@ -1,4 +1,4 @@
-"""What form state has: an older one is gone on from, a newer one is told apart from damage."""
+"""The version of state: older state is read, and newer state is refused instead of called damaged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE: Final = "version"
 
 
 class WrittenByNewer(Terminal):
-    """State that this headrace is too old for."""
+    """State of a version that this headrace does not know yet."""
 
     def __init__(self, what: str, found: int, known: int) -> None:
         super().__init__(

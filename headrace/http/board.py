@@ -1,4 +1,4 @@
-"""What a command shows of itself."""
+"""What a command reports over HTTP."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Facts:
     """
 
     def jobs(self) -> Iterable[tuple[str, str]]:
-        """Return the kinds and names of all that is to be at work."""
+        """Return the kind and name of everything that should run."""
         return ()
 
     def not_ready(self) -> Iterable[NotReady]:
-        """Return what of it is not."""
+        """Return what of it does not run, with the reason."""
         return ()
 
     def resting(self) -> Iterable[NotReady]:
-        """Return what does not run, whether or not that is this command's to run."""
+        """Return everything that does not run, also what this command does not run itself."""
         return self.not_ready()
 
     def samples(self) -> Iterable[Sample]:
@@ -61,7 +61,7 @@ class Facts:
 
 
 class Board:
-    """What a command shows at this time: at first that it starts, at last that it stops."""
+    """What a command reports now: first that it starts, then its facts, last that it stops."""
 
     def __init__(self, command: str, drain: Drain) -> None:
         self.facts: Facts | None = None

@@ -1,4 +1,4 @@
-"""Who is answered: the rules against other machines and against other pages of a browser."""
+"""Who gets an answer: the rules against other machines and against pages in a browser."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_own_host(named: list[str]) -> bool:
 
 
 def knows_token(headers: Headers, token: Secret | None) -> bool:
-    """Whether a request carries the token; how long the answer takes tells nothing of it."""
+    """Whether a request has the token. The time of the check does not depend on the token."""
     said = headers.get("authorization", "")
     if token is None or said[: len(BEARER)].lower() != BEARER:
         return False

@@ -1,4 +1,4 @@
-"""The file that takes what Spark's JVM says: it never takes more than some space on the disk."""
+"""Rotation of the log of Spark's JVM, so that it takes a bounded space on the disk."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LOOK_EVERY_S: Final = 30.0
 
 
 class _WatchedLogs:
-    """The logs that one thread of this process looks at."""
+    """The logs that one thread of this process checks."""
 
     lock = threading.Lock()
     logs: Final[set[Path]] = set()
 
 
 def keep_small(log: Path) -> None:
-    """Look at a log now and then, as long as this process lives, and roll it over when it is large."""
+    """Rotate a log when it is large. A thread checks it as long as this process lives."""
     roll_over(log)
     with _WatchedLogs.lock:
         if not _WatchedLogs.logs:

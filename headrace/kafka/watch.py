@@ -1,4 +1,4 @@
-"""Where the topics of many jobs end, asked of a cluster in one question for all of them."""
+"""Asks a cluster for the ends of the topics of many jobs, in one question for all."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class TopicState:
 
 
 class ClusterWatch:
-    """Asks where topics end, and what they hold, whenever somebody wants to know.
+    """Asks for the ends and the state of topics, when a job wants them.
 
-    Nobody waits here: what is not known yet is asked for, and known a moment later.
+    A job does not wait: if the answer is not known yet, it is there a moment later.
     """
 
     def __init__(self, kafka: KafkaCluster) -> None:
