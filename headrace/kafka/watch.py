@@ -26,6 +26,8 @@ Answer = TypeVar("Answer")
 GATHER_S: Final = 0.01
 ANSWER_LIMIT_S: Final = 3.0
 WAIT_LIMIT_S: Final = 10.0
+# The client looks for each answer among all that were asked for: twice as many cost four times as much.
+MOST_AT_ONCE: Final = 250
 # A partition that is new is seen after so long.
 PARTITIONS_FOR_S: Final = 5.0
 MISSING_FOR_S: Final = 1.0
@@ -193,12 +195,22 @@ class ClusterWatch:
             return {}
         found: dict[str, dict[int, tuple[int, int]]] = {}
         broken: set[str] = set()
-        for one in self._asker().offsets_for_times(asked, ANSWER_LIMIT_S):
+        for one in self._answers(asked):
             if one.error is not None or one.offset < 0:
                 broken.add(one.topic)
             epoch = NO_EPOCH if one.leader_epoch is None else one.leader_epoch
             found.setdefault(one.topic, {})[one.partition] = one.offset, epoch
         return {topic: of for topic, of in found.items() if topic not in broken}
+
+    def _answers(self, asked: list[TopicPartition]) -> list[TopicPartition]:
+        asker = self._asker()
+        return [
+            answer
+            for first in range(0, len(asked), MOST_AT_ONCE)
+            for answer in asker.offsets_for_times(
+                asked[first : first + MOST_AT_ONCE], ANSWER_LIMIT_S
+            )
+        ]
 
     def _ids(self, topics: Collection[str]) -> dict[str, str]:
         asked = self._kafka.admin.describe_topics(
