@@ -88,6 +88,9 @@ class _Cluster:
                         reason=problem.message,
                     )
                 is_away = True
+            except RuntimeError:
+                # At the end of the process its clients are closed.
+                return
             else:
                 gone = (self.topics or now) - now
                 found = now | (gone - missed)
