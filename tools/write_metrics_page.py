@@ -7,6 +7,7 @@ from typing import Final
 
 from headrace.metrics.definitions import METRICS
 from headrace.metrics.durations import BOUNDS_S
+from tools.write_alert_rules import ALERTS
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 INTRODUCTION: Final = """\
@@ -25,6 +26,25 @@ INTRODUCTION: Final = """\
 """
 
 
+DEPLOY: Final = """
+## Alerts and dashboards
+
+`deploy/` has them ready for use, made from this list. Tests run the alerts with Prometheus 2.42.
+
+- **Alerts**: copy `deploy/prometheus/headrace.rules.yaml` beside your `prometheus.yml`, and name it there: `rule_files: [headrace.rules.yaml]`. Each alert has a label `severity` for Alertmanager's routes (`critical`: somebody has to look now), an annotation `summary` that says what is wrong, and an annotation `action` that says what to do.
+- **Dashboards**: import each `deploy/grafana/*.json` (Dashboards → New → Import), or put the files into the folder of a provider in `provisioning/dashboards`. They ask for your Prometheus, and link to each other.
+
+| Alert | Severity | For | Fires if |
+|---|---|---|---|
+"""
+AFTER_ALERTS: Final = """
+A lake table that commits less often than each ten minutes (`batch.max_interval`), or a stream with a trigger of minutes, needs another bound: put the rule with your number into a file of your own, and silence the one from here for it in Alertmanager.
+
+- Lost offsets stay in the ledger for ever. HeadraceLedgerGap fires for a day after each loss, and for a day after Prometheus has seen a stream for the first time that has lost some before.
+- HeadraceUnreachable is about addresses that Prometheus still has as targets, and that have served these metrics within the last day. A command that you have ended on purpose fires it, until you take its target away.
+"""
+
+
 def page() -> str:
     """Return the page."""
     rows = [
@@ -32,7 +52,9 @@ def page() -> str:
         for one in METRICS
     ]
     bounds = ", ".join(f"{bound:g}" for bound in BOUNDS_S)
-    return INTRODUCTION + "\n".join(rows) + f"\n\nThe buckets of histograms end at {bounds} s.\n"
+    metrics = INTRODUCTION + "\n".join(rows) + f"\n\nThe buckets of histograms end at {bounds} s.\n"
+    alerts = [f"| `{one.name}` | {one.severity} | {one.wait} | {one.condition} |" for one in ALERTS]
+    return metrics + DEPLOY + "\n".join(alerts) + "\n" + AFTER_ALERTS
 
 
 if __name__ == "__main__":
