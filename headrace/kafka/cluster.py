@@ -40,6 +40,7 @@ LEADER_LIMIT_S = 3.0
 LOOK_S = 1.0
 CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
+NONE_SINCE = -1
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NAMES = "a topic's name has letters, digits, dots, _ and -, and 249 of them at most"
 Question = TypeVar("Question")
@@ -220,6 +221,12 @@ class KafkaCluster:
         spans = {number: range(first[number].offset, following[number].offset) for number in first}
         return TopicEnds(spans, {number: one.epoch for number, one in following.items()})
 
+    def offsets_since(self, topic: str, time_ms: int) -> dict[int, int]:
+        """Return the first offset of each partition whose record is no older; none where all are."""
+        spec = OffsetSpec.for_timestamp(time_ms)
+        found = self._list_offsets(topic, self.require_topic(topic), spec)
+        return {number: one.offset for number, one in found.items() if one.offset >= 0}
+
     def replaced(
         self, topic: str, read: Mapping[int, Reached], ends: TopicEnds
     ) -> dict[int, range]:
@@ -258,8 +265,9 @@ class KafkaCluster:
                 isolation_level=IsolationLevel.READ_COMMITTED,
                 request_timeout=LEADER_LIMIT_S,
             ),
-            # Of a partition without a leader the client says -1001, and no error.
-            lambda one: one.offset >= 0,
+            # Of a partition without a leader the client says -1001, and no error; -1 is an answer:
+            # all records are older than the time that was asked for.
+            lambda one: one.offset >= NONE_SINCE,
         )
         return {
             at.partition: Reached(
