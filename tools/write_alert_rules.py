@@ -99,7 +99,7 @@ ALERTS: Final = (
         "critical",
         "Lake table {{ $labels.table }} is not complete for the last "
         "{{ $value | humanizeDuration }}: records that arrived since then may be missing.",
-        "Run `headrace status`: it says whether the writer is at work, and what is wrong. If "
+        "Run `headrace status`: it says whether the writer runs, and what is wrong. If "
         "nothing is, compare the rates of the topic and of the table: the writer needs more cores, "
         "or commits take too long (the dashboard «headrace: lake table»). Do not replay this "
         "period until the table is complete.",
@@ -152,19 +152,18 @@ ALERTS: Final = (
     ),
     Alert(
         "HeadraceJobDown",
-        "a stream, table, application or replay is not at work",
+        "a stream, table, application or replay is not running",
         f"max without (instance) ({JOB_UP.name}) == 0",
         "5m",
         "critical",
-        "{{ $labels.kind }} {{ $labels.name }} is not at work.",
+        "{{ $labels.kind }} {{ $labels.name }} is not running.",
         "Run `headrace status`, or read /readyz of the command: both say in a sentence what is "
-        "wrong. The job is tried again by itself, at most a minute later each time; a restart "
-        "gains nothing.",
+        "wrong. headrace tries the job again by itself, at least once a minute: do not restart it.",
     ),
     Alert(
         "HeadraceUnreachable",
         "a command does not answer Prometheus any more",
-        # Whatever the scrape job is called: it has told us its version within the last day.
+        # Whatever the scrape job is called: it has served our metrics within the last day.
         f"up == 0 and on (job, instance) max_over_time({BUILD_INFO.name}[1d])",
         "3m",
         "critical",

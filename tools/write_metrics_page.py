@@ -38,10 +38,10 @@ DEPLOY: Final = """
 |---|---|---|---|
 """
 AFTER_ALERTS: Final = """
-A lake table that commits less often than each ten minutes (`batch.max_interval`), or a stream with a trigger of minutes, needs another bound: put the rule with your number into a file of your own, and silence the one from here for it in Alertmanager.
+If a lake table commits less often than every ten minutes (`batch.max_interval`), or if a stream has a trigger of minutes, the bounds are too small: write the rule with your bound into a file of your own, and silence this one for that table or stream in Alertmanager.
 
 - Lost offsets stay in the ledger for ever. HeadraceLedgerGap fires for a day after each loss, and for a day after Prometheus has seen a stream for the first time that has lost some before.
-- HeadraceUnreachable is about addresses that Prometheus still has as targets, and that have served these metrics within the last day. A command that you have ended on purpose fires it, until you take its target away.
+- HeadraceUnreachable is about targets of Prometheus that have served these metrics within the last day. If you end a command on purpose, it fires until you remove the target.
 """
 
 

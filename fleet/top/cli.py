@@ -33,9 +33,9 @@ def top(workspace: Workspace, region: str | None, http: str | None, *, once: boo
     then what is furthest behind. If there are more lines than the terminal has, the last line says
     how many, and whether any of them has a problem.
 
-    A `headrace up` of this workspace that runs here tells it; --http asks another command that
-    serves HTTP, with HEADRACE_HTTP_TOKEN if it is set. If there is none, the command asks the
-    clusters and tables itself, as `headrace status` does.
+    The figures come from the `headrace up` of this workspace, if one runs on this host. --http names
+    another command that serves HTTP; HEADRACE_HTTP_TOKEN is its token. If there is none, the command
+    asks the clusters and tables itself, as `headrace status` does.
 
     If the output is no terminal, it prints one frame as columns, as --once does. The command
     changes nothing, and starts no JVM.

@@ -35,10 +35,10 @@ GAP: Final = "  "
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands above the lines: the workspace, who told it and when, and why nothing newer came."""
+    """What stands above the lines: the workspace, the time and the source of the figures, and why there are no newer ones."""
 
     workspace: str
-    told_by: str
+    source: str
     at: str
     problem: str | None = None
 
@@ -54,7 +54,7 @@ def frame(
 ) -> list[Text]:
     """Return the lines of a frame: no more than `height`, none wider than `width`."""
     lines = [
-        _line(f"headrace top  {head.workspace}  {head.at}  {head.told_by}", width, "bold"),
+        _line(f"headrace top  {head.workspace}  {head.at}  {head.source}", width, "bold"),
         _states(rows, width),
     ]
     if head.problem is not None:

@@ -1,4 +1,4 @@
-"""What the overview has a line for, whoever told it, and the order of these lines."""
+"""The lines of the overview, from the API or from `headrace status`, and their order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # A rate is that of the last seconds: a batch comes every few of them.
 WINDOW_S: Final = 10.0
-# Where nothing is wrong, what is not at work comes before what is.
+# Where nothing is wrong, what is not running comes before what is.
 STATES: Final = ("failed", "starting", "stopped", "new", "running", "complete")
 
 Key = tuple[str, str, str | None]
@@ -40,7 +40,7 @@ class TopRow:
 
     @property
     def key(self) -> Key:
-        """What tells it from others."""
+        """What identifies it."""
         return self.kind, self.name, self.part
 
     @property

@@ -85,8 +85,8 @@ class Screen:
 
     def _frame(self, shown: Shown, size: tuple[int, int]) -> list[Text]:
         reading = shown.reading
-        told_by = "asking …" if reading is None else reading.told_by
-        head = Head(self._workspace, told_by, shown.at, shown.problem)
+        source = "loading …" if reading is None else reading.source
+        head = Head(self._workspace, source, shown.at, shown.problem)
         rows = () if reading is None else reading.rows
         return frame(head, rows, shown.rates or {}, *size)
 

@@ -28,26 +28,26 @@ OK: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found at a time of the monotonic clock, and who told it."""
+    """The rows at a time of the monotonic clock, and where they come from."""
 
     rows: Sequence[TopRow]
-    told_by: str
+    source: str
     at_s: float
 
 
 def read(workspace: Workspace, region: str | None, asked: Address | None) -> Reading:
-    """Return how all fares.
+    """Return the state of everything.
 
-    The address that was asked for tells it, or the `headrace up` of this workspace. Where there is
-    none, it is found out as `headrace status` does.
+    It comes from the address that was named, or from the `headrace up` of this workspace. If there
+    is none, clusters and tables are asked, as for `headrace status`.
     """
     address = asked or served_at(workspace)
     if address is None:
         lines = statuses(workspace, region)
-        return Reading(rows_of_lines(lines), "asked by itself", time.monotonic())
+        return Reading(rows_of_lines(lines), "from clusters and tables", time.monotonic())
     host = EVERYWHERE.get(address.host, address.host)
     answers = _answers(replace(address, host=host))
-    return Reading(rows_of_answers(answers), f"told by http://{address}", time.monotonic())
+    return Reading(rows_of_answers(answers), f"from http://{address}", time.monotonic())
 
 
 def _answers(address: Address) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def tap(
     region: str | None,
     as_json: bool,
 ) -> None:
-    """Show the records of a stream as they come into its topic, and what becomes of each.
+    """Show the records of a stream as they arrive, and what the stream does with each.
 
     It reads the source topic itself, from its end, and sees only committed records. It joins no
     consumer group and leaves none, so it is safe beside a router. For each record it shows the rule
@@ -72,10 +72,12 @@ def tap(
     `router explain --envelope` and `run_app` of headrace.testing read them. Of STREAM.OUTPUT it
     writes what the output writes: the input of a test of an application.
 
-    Ctrl-C ends it; the last line, on stderr, has the counts. -o json prints a line for each record.
+    Ctrl-C ends it. What is read, and at the end the counts, are on stderr. -o json prints a line for each record.
 
     For example: `headrace tap playback.starts --where "country = 'JP'" -n 5`
     """
+    from functools import partial
+
     from headrace.signals import Drain
     from router.tap.stream_names import named
     from router.tap.tap import TapRequest
@@ -84,4 +86,5 @@ def tap(
     found = named(workspace, stream, region)
     request = TapRequest(where, begin, most, once, fixture, by_spark, as_json)
     with Drain(announces=False) as drain:
-        click.echo(tap_stream(workspace, found, request, drain, click.echo), err=True)
+        beside = partial(click.echo, err=True)
+        tap_stream(workspace, found, request, drain, say=click.echo, say_beside=beside)

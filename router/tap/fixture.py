@@ -73,7 +73,7 @@ class Fixture:
         if not self._is_masked:
             return envelope(record.value(), record.key(), headers, record.timestamp_ms)
         if one.broken is not None:
-            # What it has in fields that are masked cannot be told from the rest.
+            # Nobody knows which of its bytes are those of a masked field.
             return None
         return envelope(self._explanation.seen(one), None, headers, record.timestamp_ms)
 

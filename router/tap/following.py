@@ -54,9 +54,9 @@ class Following:
         """Return what has come since, by partition; a new partition is read from its beginning."""
         found = {}
         for number, span in self._kafka.offsets(self._topic).items():
-            # Retention may have taken what was not read yet.
-            begin = max(self._nexts.get(number, span.start), span.start)
+            # Retention may have taken what was not read yet; a topic that was re-created is shorter.
+            begin = min(max(self._nexts.get(number, span.start), span.start), span.stop)
             if begin < span.stop:
                 found[number] = range(begin, span.stop)
-            self._nexts[number] = max(begin, span.stop)
+            self._nexts[number] = span.stop
         return found

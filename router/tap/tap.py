@@ -13,7 +13,7 @@ from router.explain.explanation import spark_evaluator
 from router.plan.planner import Planner
 from router.tap.fixture import Fixture
 from router.tap.following import BEGINNING, END, Following
-from router.tap.report import as_json, as_text
+from router.tap.report import as_json, as_text, head
 from router.tap.selecting import Selecting
 
 if TYPE_CHECKING:
@@ -39,14 +39,19 @@ class TapRequest:
     as_json: bool = False
 
 
-def tap(
+def tap(  # noqa: PLR0913 - as the command is asked for
     workspace: Workspace,
     one: Named,
     request: TapRequest,
     drain: Drain,
+    *,
     say: Callable[[str], object],
-) -> str:
-    """Show records until asked to end, or until there are enough; return what was counted."""
+    say_beside: Callable[[str], object],
+) -> None:
+    """Show records until asked to end, or until there are enough.
+
+    What is read, and what was counted, is said beside them.
+    """
     stream = one.stream
     begin = request.begin
     position = begin if begin in {BEGINNING, END} else parse_time_us(begin) // 1000
@@ -62,6 +67,7 @@ def tap(
         if request.fixture is not None:
             fixture = Fixture(request.fixture, select.explanation, one.output)
             held.enter_context(contextlib.closing(fixture))
+        say_beside(head(select.explanation, begin))
         show = as_json if request.as_json else as_text
         shown = 0
         for record in _wanted(following, select, request, drain):
@@ -70,7 +76,7 @@ def tap(
             if fixture is not None:
                 fixture.add(record)
         written = "" if fixture is None else f", {fixture.written:,} written to {request.fixture}"
-        return f"{counted(select.read, 'record')} read, {shown:,} shown{written}"
+        say_beside(f"{counted(select.read, 'record')} read, {shown:,} shown{written}")
 
 
 def _wanted(

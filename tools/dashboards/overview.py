@@ -23,8 +23,8 @@ OVERVIEW: Final = Dashboard(
     (),
     (
         Panel(
-            "Not at work",
-            "Streams, lake tables, applications and replays that start, or rest after a failure.",
+            "Not running",
+            "Streams, lake tables, applications and replays that start, or wait after a failure.",
             "short",
             [Query(f"count({JOB_UP.name} == 0) or vector(0)", "jobs")],
             "stat",

@@ -94,8 +94,8 @@ STREAM: Final = Dashboard(
             ],
         ),
         Panel(
-            "At work",
-            "1 while all of the stream is at work.",
+            "Running",
+            "1 while all outputs of the stream are running.",
             "short",
             [Query(f'min by (name) ({JOB_UP.name}{{kind="stream",name=~"$stream"}})', "{{name}}")],
         ),

@@ -66,9 +66,14 @@ def topic(pipelines: Pipelines, unique: Callable[[str], str]) -> str:
 def tapped(pipelines: Pipelines, words: str, **more: Option) -> tuple[list[str], str]:
     """Return what is shown of all that is there, and what was counted."""
     said: list[str] = []
+    beside: list[str] = []
     request = replace(TapRequest(begin="beginning", once=True), **more)  # type: ignore[arg-type]  # any of its fields
     found = named(pipelines.workspace, words, None)
-    return said, tap(pipelines.workspace, found, request, Drain(), said.append)
+    says = {"say": said.append, "say_beside": beside.append}
+    tap(pipelines.workspace, found, request, Drain(), **says)
+    first, count = beside
+    assert first.startswith("reading topic tapped_")
+    return said, count
 
 
 def as_json(pipelines: Pipelines, words: str, **more: Option) -> list[dict[str, Any]]:
@@ -84,6 +89,7 @@ def test_each_record_is_shown_with_what_becomes_of_it(pipelines: Pipelines, topi
     starts = first["outputs"]["starts"]
     assert (starts["outcome"], starts["key"]) == ("written", "0")
     assert starts["value"] == {"id": 0, "kind": "start"}
+    assert first["to"]["starts"] == f"topic {topic}.starts as json"
     assert second["outputs"]["shares"] == {
         "outcome": "bad",
         "reason": "a division by zero",
@@ -175,12 +181,13 @@ def test_a_fixture_of_an_output_is_the_input_of_an_applications_test(
 def test_it_follows_the_topic_and_joins_no_group(pipelines: Pipelines, topic: str) -> None:
     cluster = pipelines.workspace.cluster("fronting")
     said: list[str] = []
-    drain, counts = Drain(), []
+    beside: list[str] = []
+    drain = Drain()
     found = named(pipelines.workspace, topic, None)
     request = TapRequest(as_json=True)
-    thread = threading.Thread(
-        target=lambda: counts.append(tap(pipelines.workspace, found, request, drain, said.append))
-    )
+    says = {"say": said.append, "say_beside": beside.append}
+    arguments = (pipelines.workspace, found, request, drain)
+    thread = threading.Thread(target=tap, args=arguments, kwargs=says)
     thread.start()
 
     def send_one_more() -> bool:
@@ -203,7 +210,12 @@ def test_it_follows_the_topic_and_joins_no_group(pipelines: Pipelines, topic: st
         thread.join(LIMIT_S)
     assert {json.loads(one)["read"]["id"] for one in said} == {70, 72}
     assert min(json.loads(one)["offset"] for one in said) >= len(RECORDS)
-    assert counts == [f"{len(said)} records read, {len(said)} shown"]
+    assert "\n".join(beside).splitlines() == [
+        f"reading topic {topic} of cluster fronting from its end on",
+        f"  starts  to topic {topic}.starts as json, compiled",
+        f"  shares  to topic {topic}.shares as json, compiled",
+        f"{len(said)} records read, {len(said)} shown",
+    ]
     kafka = KafkaCluster(cluster)
     groups = kafka.admin.list_consumer_groups().result(LIMIT_S).valid
     assert not [one.group_id for one in groups if "tap" in one.group_id or "ranges" in one.group_id]

@@ -160,13 +160,13 @@ CASES: Final = (
     ),
     Case(
         "HeadraceJobDown",
-        "the job rests",
+        "the job waits after a failure",
         {UP: "1x5 0x20"},
         "15m",
-        "stream plays is not at work.",
+        "stream plays is not running.",
         {"job": "headrace", "kind": "stream", "name": "plays"},
     ),
-    Case("HeadraceJobDown", "it rested for three minutes", {UP: "1x5 0x2 1x20"}, "9m"),
+    Case("HeadraceJobDown", "it waited for three minutes", {UP: "1x5 0x2 1x20"}, "9m"),
     Case(
         "HeadraceJobDown",
         "another instance runs it",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-HEAD = Head("plays", "told by http://127.0.0.1:8484", "12:00:00Z")
+HEAD = Head("plays", "from http://127.0.0.1:8484", "12:00:00Z")
 
 
 def output(
