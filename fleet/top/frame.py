@@ -78,7 +78,7 @@ def frame(
 def _states(rows: Sequence[TopRow], width: int) -> Text:
     counts = Counter(one.state for one in rows)
     parts = [f"{MARKS[one][0]} {counts[one]:,} {one}" for one in STATES if counts[one]]
-    return _line(GAP.join(parts) or "the workspace declares nothing", width, "")
+    return _line(GAP.join(parts) or "nothing to show yet", width, "")
 
 
 def _rest(rows: Sequence[TopRow]) -> str:

@@ -98,9 +98,10 @@ class Screen:
                 reading = self._ask()
                 found = rates.of(reading.rows, reading.at_s)
                 self._shown = Shown(reading, found, _now())
-            except HeadraceError as problem:
+            except Exception as problem:  # noqa: BLE001 - without it, the last figures would stay as if they were new
                 last = self._shown
-                self._shown = Shown(last.reading, last.rates, last.at, problem.message)
+                why = problem.message if isinstance(problem, HeadraceError) else repr(problem)
+                self._shown = Shown(last.reading, last.rates, last.at, why)
             self._drain.wait(max(0.0, EVERY_S - (time.monotonic() - began_s)))
 
 

@@ -12,6 +12,8 @@ from router.plan.model import ToSearch, ToTable, ToTopic
 from router.tasks.search_documents import document_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from router.explain.explanation import Explanation
     from router.explain.outcomes import Evaluated, Evaluation, Outcome
     from router.plan.model import Outlet, RoutePlan, Target
@@ -42,7 +44,7 @@ def as_text(explanation: Explanation) -> str:
     for line, one in explanation.records:
         lines.append(f"record {line}")
         lines += [f"  {text}" for text in record_lines(explanation, one, width)]
-    return "\n".join(lines)
+    return on_terminal(lines)
 
 
 def target_text(target: Target) -> str:
@@ -177,6 +179,11 @@ def plain_value(value: bytes | None) -> object:
         return None if value is None else json.loads(value)
     except ValueError:
         return plain(value)
+
+
+def on_terminal(lines: Iterable[str]) -> str:
+    """Return lines that move no cursor: reasons quote records, and names of headers are theirs."""
+    return "\n".join(printable(line.encode(errors="backslashreplace")) for line in lines)
 
 
 def printable(data: bytes) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.times import format_time_us
 from router.explain.report import (
+    on_terminal,
     plain,
     plain_value,
     record_fields,
@@ -48,7 +49,7 @@ def as_text(explanation: Explanation, one: Evaluated) -> str:
     if one.broken is not None:
         value = f"{HIDDEN} (the stream masks fields)" if is_masked else short(record.value())
         lines = [f"{'value':<{width}}  {value}", *lines]
-    return "\n".join([first, *(f"  {line}" for line in lines)])
+    return on_terminal([first, *(f"  {line}" for line in lines)])
 
 
 def as_json(explanation: Explanation, one: Evaluated) -> str:

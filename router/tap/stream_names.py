@@ -52,10 +52,14 @@ def _file_of(workspace: Workspace, name: str, region: str | None) -> CheckedFile
                 streams |= _by_name(files_now(one, None, workspace, region))
     if name in streams:
         return streams[name]
-    broken = sum(bool(one.document.problems) for one in files)
+    broken = [one for one in files if one.document.problems]
+    for one in broken:
+        if one.document.get("name") == name:
+            # Whoever loads it reports its mistakes.
+            return one
     advice = did_you_mean(name, streams) or "write one: headrace init makes an example"
     if broken:
-        advice += f"; {counted(broken, 'file')} with mistakes: headrace validate names them"
+        advice += f"; {counted(len(broken), 'file')} with mistakes: headrace validate names them"
     raise UsageError(f"the workspace has no stream {name}", advice)
 
 

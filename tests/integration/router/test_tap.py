@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from headrace.embedded.process import wait_until
-from headrace.errors import UsageError
+from headrace.errors import BadConfig, UsageError
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import KafkaRecord
 from headrace.produce import read_records
@@ -132,6 +132,9 @@ def test_a_name_that_is_not_there_is_told_with_one_that_is(
     with pytest.raises(UsageError) as found:
         named(pipelines.workspace, f"{topic}.start", None)
     assert 'did you mean "starts"?' in found.value.advice
+    pipelines.stream(topic, [{"name": "starts", "filter": "kimd = 'start'"}])
+    with pytest.raises(BadConfig, match="kimd"):
+        named(pipelines.workspace, topic, None)
 
 
 def test_what_is_masked_is_nowhere(pipelines: Pipelines, topic: str, tmp_path: Path) -> None:
@@ -147,6 +150,18 @@ def test_what_is_masked_is_nowhere(pipelines: Pipelines, topic: str, tmp_path: P
         assert "s***" in shown
     # The record that is rejected, and the other one, are no fixture: nobody knows where its masks are.
     assert len(fixture.read_text().splitlines()) == len(RECORDS)
+
+
+def test_a_record_cannot_move_the_cursor(pipelines: Pipelines, topic: str) -> None:
+    escape = "\x1b[2J\x9b"
+    headers = ((escape, escape.encode()),)
+    pipelines.send(topic, [KafkaRecord(event(5, escape), escape.encode(), headers)])
+    pipelines.send(topic, [KafkaRecord(json.dumps({escape: 1}).encode())])
+    strict = {"unknown_fields": "refuse", **quarantine(topic)}
+    pipelines.stream(topic, OUTPUTS, hygiene=strict)
+    text = "".join(tapped(pipelines, topic)[0])
+    assert r"\x1b[2J\x9b" in text
+    assert text.replace("\n", "").isprintable()
 
 
 def test_a_fixture_is_what_the_topic_has(pipelines: Pipelines, topic: str, tmp_path: Path) -> None:
