@@ -40,6 +40,7 @@ LEADER_LIMIT_S = 3.0
 LOOK_S = 1.0
 CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
+# What a partition answers of which all records are older than a time.
 NONE_SINCE = -1
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NAMES = "a topic's name has letters, digits, dots, _ and -, and 249 of them at most"
@@ -224,7 +225,7 @@ class KafkaCluster:
     def offsets_since(self, topic: str, time_ms: int) -> dict[int, int]:
         """Return the first offset of each partition whose record is no older; none where all are."""
         spec = OffsetSpec.for_timestamp(time_ms)
-        found = self._list_offsets(topic, self.require_topic(topic), spec)
+        found = self._list_offsets(topic, self.require_topic(topic), spec, least=NONE_SINCE)
         return {number: one.offset for number, one in found.items() if one.offset >= 0}
 
     def replaced(
@@ -255,7 +256,9 @@ class KafkaCluster:
             for _, messages in reader.chunks(topic, self.offsets(topic)):
                 yield from messages
 
-    def _list_offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, Reached]:
+    def _list_offsets(
+        self, topic: str, partitions: int, spec: OffsetSpec, *, least: int = 0
+    ) -> dict[int, Reached]:
         """Return an offset of each partition as its leader tells it, and the leader's epoch."""
         asked = {TopicPartition(topic, number): spec for number in range(partitions)}
         answers = self._ask(
@@ -265,9 +268,8 @@ class KafkaCluster:
                 isolation_level=IsolationLevel.READ_COMMITTED,
                 request_timeout=LEADER_LIMIT_S,
             ),
-            # Of a partition without a leader the client says -1001, and no error; -1 is an answer:
-            # all records are older than the time that was asked for.
-            lambda one: one.offset >= NONE_SINCE,
+            # Of a partition without a leader the client says -1001, and no error.
+            lambda one: one.offset >= least,
         )
         return {
             at.partition: Reached(
