@@ -17,7 +17,7 @@ from headrace.config.stream.file import Stream
 from headrace.config.stream.sinks import SearchSink, TopicSink
 from headrace.config.validate import kind_files
 from headrace.errors import HeadraceError, Terminal, Transient
-from headrace.iceberg.catalog import jar_sets, open_catalog
+from headrace.iceberg.catalog import open_catalog
 from headrace.jars.cache import missing
 from headrace.jars.java import java_and_banner, major_version
 from headrace.jars.lock import locked
@@ -25,6 +25,7 @@ from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.log_topic import PARTITION, LogTopic
 from headrace.problems import counted
 from headrace.registry.client import shared
+from headrace.spark import needed_jar_sets
 from router.ledger.topic import ledger_topic
 from router.tasks.search_node import SearchNode
 
@@ -122,14 +123,14 @@ def _java() -> str:
 
 
 def _jars(workspace: Workspace) -> str:
-    further = sorted({one for held in workspace.catalogs.values() for one in jar_sets(held)})
-    absent = [jar for jar_set in ("spark", *further) for jar in missing(jar_set)]
+    needed = needed_jar_sets(workspace)
+    absent = [jar for jar_set in needed for jar in missing(jar_set)]
     if absent:
         raise Terminal(
             f"{counted(len(absent), 'jar')} not in the cache, {absent[0].file_name} among them",
             "headrace jars fetch",
         )
-    return f"{sum(len(locked(one)) for one in ('spark', *further))} jars, checked by hash"
+    return f"{sum(len(locked(one)) for one in needed)} jars, checked by hash"
 
 
 def _disk(workspace: Workspace) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.config.workspace.workspace import Workspace
+    from headrace.jars.lock import JarSet
 
 LARGEST_FUNCTION = 2**30
 log = structlog.get_logger(__name__)
@@ -211,6 +212,14 @@ def log_path(workspace: Workspace, name: str) -> Path:
     return folder / f"spark-{name}.log"
 
 
+def needed_jar_sets(workspace: Workspace) -> list[JarSet]:
+    """Return the sets of jars of a session, in a stable order: what is first on a classpath wins."""
+    further = {one for held in workspace.catalogs.values() for one in jar_sets(held)}
+    if (workspace.checkpoint_dir or "").startswith("s3a://"):
+        further.add("s3a")
+    return ["spark", *sorted(further)]
+
+
 def session_settings(
     workspace: Workspace, name: str, log_file: Path, conf: Mapping[str, str]
 ) -> dict[str, str]:
@@ -218,9 +227,7 @@ def session_settings(
     given = {**workspace.spark.conf, **conf}
     master = given.get("spark.master", workspace.spark.master)
     local = is_local(master)
-    # In a stable order: what comes first on a classpath wins.
-    further = sorted({one for held in workspace.catalogs.values() for one in jar_sets(held)})
-    jars = [str(jar) for jar_set in ("spark", *further) for jar in ensure(jar_set)]
+    jars = [str(jar) for jar_set in needed_jar_sets(workspace) for jar in ensure(jar_set)]
     logging = log_file.with_name("log4j2.properties")
     state_files.write(logging, LOGGING.encode(), lasting=False)
     settings = {

@@ -53,6 +53,23 @@ class S3Server:
         return f"http://{self.host}:{self.port}"
 
     @property
+    def hadoop_settings(self) -> dict[str, str]:
+        """What Hadoop's S3A has to know to reach it."""
+        return {
+            "fs.s3a.endpoint": self.endpoint,
+            "fs.s3a.endpoint.region": "us-east-1",
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.access.key": "somebody",
+            "fs.s3a.secret.key": SECRET,
+        }
+
+    @property
+    def spark_conf(self) -> str:
+        """The same in the `spark.conf` of a workspace, an entry a line."""
+        settings = self.hadoop_settings.items()
+        return "\n    ".join(f'spark.hadoop.{name}: "{value}"' for name, value in settings)
+
+    @property
     def properties(self) -> dict[str, str]:
         """What a catalog's file says, for its tables to lie here."""
         return {

@@ -37,6 +37,8 @@ CONNECT = "4.1.1"
 # 2.1.2 and 2.1.3 are not whole in every mirror.
 FLINK = "2.1.1"
 ICEBERG = "1.12.0"
+# The one in Iceberg's bundle: where tables are on S3 too, both are on one classpath.
+AWS_SDK = "2.54.17"
 # The newest that runs on Java 17.
 OPENSEARCH = "2.19.6"
 # Their roots are all there is to them.
@@ -62,6 +64,14 @@ ROOTS: dict[str, list[tuple[str, ...]]] = {
     ],
     "postgres": [("org.postgresql", "postgresql", "42.7.8")],
     "s3": [("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG)],
+    "s3a": [
+        # As the Hadoop that pyspark brings.
+        ("org.apache.hadoop", "hadoop-aws", "3.4.2"),
+        *(
+            ("software.amazon.awssdk", name, AWS_SDK)
+            for name in ("s3", "s3-transfer-manager", "apache-client", "netty-nio-client", "sts")
+        ),
+    ],
     # The peers of the benchmarks that are connectors: MirrorMaker and Iceberg's own sink.
     "connect": [
         ("org.apache.kafka", "connect-runtime", CONNECT),
@@ -164,6 +174,18 @@ EXCLUDED: dict[str, tuple[tuple[str, str], ...]] = {
     # What annotates its code, and nobody needs to run it.
     "postgres": (("org.checkerframework", "*"),),
     "s3": (),
+    # Its own bundle has 600 MB of all of the services of Amazon.
+    "s3a": (
+        ("software.amazon.awssdk", "bundle"),
+        ("software.amazon.s3.analyticsaccelerator", "*"),
+        ("org.wildfly.openssl", "*"),
+        ("io.netty", "*"),
+        ("org.slf4j", "*"),
+        ("commons-codec", "*"),
+        ("commons-logging", "*"),
+        ("org.apache.httpcomponents", "*"),
+        ("software.amazon.awssdk", "apache5-client"),
+    ),
     # Iceberg asks for ORC by a classifier, which a lock by coordinates cannot name; none is written.
     "connect": (("org.lz4", "*"), ("org.apache.orc", "*")),
     "flink": (),

@@ -24,8 +24,8 @@ def jars() -> None:
 def fetch(*, as_json: bool) -> None:
     """Download missing jars into the user's cache, and check all hashes.
 
-    Some catalogs need more jars (PostgreSQL, S3). They are downloaded when Spark first starts with
-    such a catalog.
+    Some catalogs need more jars (PostgreSQL, S3), and so do checkpoints on S3. They are downloaded
+    when Spark first starts with such a workspace.
     """
     from headrace.jars.cache import cache_dir, ensure
     from headrace.jars.lock import ALWAYS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Literal, TypeAlias, get_args
 
-JarSet: TypeAlias = Literal["spark", "broker", "postgres", "s3"]
+JarSet: TypeAlias = Literal["spark", "broker", "postgres", "s3", "s3a"]
 JAR_SETS: tuple[JarSet, ...] = get_args(JarSet)
 # The others come when a catalog needs them.
 ALWAYS: tuple[JarSet, ...] = ("spark", "broker")

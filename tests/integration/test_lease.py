@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from headrace.embedded.process import wait_until
+from headrace.jars.cache import ensure
 from headrace.locks import AlreadyRunning
 from headrace.queries import lease
 from headrace.queries.hadoop_path import HadoopPath
 from headrace.queries.lease import Lease, LeaseLost
 from tests.limits import LIMIT_S
+from tests.s3_server import BUCKET, S3Server
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> HadoopPath:
-    return HadoopPath(spark, f"file://{tmp_path}/app")
+@pytest.fixture(scope="module")
+def on_s3(spark: SparkSession) -> Iterator[str]:
+    """A URL of S3 that the shared session reaches, with the jars that a workspace there has."""
+    java: Any = spark._jvm  # noqa: SLF001 - Spark has no other way to Hadoop
+    hadoop: Any = spark._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
+    jars = ensure("s3a")
+    gateway: Any = spark._sc._gateway  # noqa: SLF001 - as above
+    urls = gateway.new_array(java.java.net.URL, len(jars))
+    for number, jar in enumerate(jars):
+        urls[number] = java.java.net.URL(jar.as_uri())
+    before = hadoop.getClassLoader()
+    with S3Server() as server:
+        hadoop.setClassLoader(java.java.net.URLClassLoader(urls, before))
+        for name, value in server.hadoop_settings.items():
+            hadoop.set(name, value)
+        yield f"s3a://{BUCKET}"
+        hadoop.setClassLoader(before)
+
+
+@pytest.fixture(params=["file", "s3a"])
+def place(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> HadoopPath:
+    """A folder on a disk, and one in a store that has no rename and no folders."""
+    if request.param == "file":
+        return HadoopPath(spark, f"file://{tmp_path}/app")
+    return HadoopPath(spark, f"{request.getfixturevalue('on_s3')}/{tmp_path.name}/app")
 
 
 def names(place: HadoopPath) -> list[str]:
@@ -92,3 +118,13 @@ def test_paths_of_hadoop_do_what_those_of_python_do(place: HadoopPath) -> None:
     file.unlink()
     file.unlink()
     assert not file.exists()
+
+
+def test_of_many_that_create_a_file_on_s3_at_once_one_does(spark: SparkSession, on_s3: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(10):
+            file = HadoopPath(spark, f"{on_s3}/at-once/claim-{number}")
+            contents = [bytes([one]) for one in range(8)]
+            done = list(pool.map(file.create, contents))
+            assert sum(done) == 1
+            assert file.read_bytes() == contents[done.index(True)]
