@@ -70,6 +70,7 @@ class Host:
     number: int
     process: subprocess.Popen[bytes]
     device: str
+    address: str
 
     def cut_off(self) -> None:
         """Take it off the network."""
@@ -78,6 +79,24 @@ class Host:
     def join(self) -> None:
         """Let it be on the network again."""
         _ip("link", "set", self.device, "up")
+
+    @property
+    def received_bytes(self) -> int:
+        """How much it has received over the network."""
+        return int(Path(f"/sys/class/net/{self.device}/statistics/tx_bytes").read_text())
+
+    def slow_down(self, kbit_per_s: int) -> None:
+        """Let it receive no more than that in a second: its tasks take long over their records."""
+        words = (
+            f"tc qdisc add dev {self.device} root tbf rate {kbit_per_s}kbit burst 32k latency 2s"
+        )
+        subprocess.run(words.split(), check=True, capture_output=True)
+
+    def speed_up(self) -> None:
+        """Let it receive as fast as it can."""
+        subprocess.run(
+            ["tc", "qdisc", "del", "dev", self.device, "root"], check=True, capture_output=True
+        )
 
 
 class Hosts:
@@ -176,12 +195,13 @@ class Hosts:
         """Start a host on which a program runs, with Spark at `SPARK`."""
         disk = self.folder / f"disk-{number}"
         disk.mkdir(exist_ok=True)
+        address = f"{self.network}.{10 + number}"
         environment = {**_DAEMON, **environment}
         hidden = [Path(__file__).parents[1], cache_root(), Path.home() / ".cache"]
         hidden += [self.folder, Path(tempfile.gettempdir()).resolve()]
         script = BOOT.format(
             disk=shlex.quote(str(disk)),
-            address=f"{self.network}.{10 + number}",
+            address=address,
             spark=shlex.quote(str(_spark())),
             name=socket.gethostname(),
             java_home=Path(java()).resolve().parents[1],
@@ -207,7 +227,7 @@ class Hosts:
         _ip("link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
         _ip("link", "set", device, "master", self.bridge)
         _ip("link", "set", device, "up")
-        return Host(number, process, device)
+        return Host(number, process, device, address)
 
     def _start(
         self, name: str, command: list[str], environment: Mapping[str, str]

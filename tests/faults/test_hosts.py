@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,11 @@ import numpy as np
 import pytest
 
 from headrace.config.load import load_workspace
+from headrace.embedded.broker import free_port
 from headrace.jvm.environment import pack
 from headrace.kafka.cluster import KafkaCluster
 from tests.end_to_end.commands import run
+from tests.faults.disturbed_hosts import Disturbed
 from tests.faults.far_workspace import (
     APP,
     Command,
@@ -28,11 +29,12 @@ from tests.faults.router_process import Traffic, ids_of, ledger_sums
 from tests.hadoop_cluster import HadoopCluster
 from tests.hosts import Hosts, may_be_made
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event
-from tests.s3_server import S3Server
+from tests.s3_server import BUCKET, S3Server
 from tests.short_lived import SPARK_CONF
+from tests.spark_pages import SparkPages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(
@@ -56,9 +58,12 @@ spark:
     spark.network.timeout: 30s
     spark.network.timeoutInterval: 10s
     spark.executor.heartbeatInterval: 3s
+    {s3a}
     {short_lived}
 """
-CUT_OFF_S = 10.0
+# It has records for some seconds of a slow host.
+BATCH = "5s"
+STORAGES = ("hdfs", "s3a")
 EVENTS = 20_000
 MANY = 200_000
 
@@ -84,8 +89,10 @@ class Far:
     def elsewhere(self) -> Path:
         """Return the same workspace as another host has it."""
         other = self.root.with_name("other")
+        shutil.rmtree(other, ignore_errors=True)
         shutil.copytree(self.root, other, ignore=shutil.ignore_patterns(".headrace", "said-*"))
-        shutil.copytree(self.root / ".headrace", other / ".headrace", ignore=_but_the_catalog)
+        state = self.root / ".headrace"
+        shutil.copytree(state, other / ".headrace", ignore=_but_the_catalog)
         return other
 
 
@@ -103,6 +110,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
             lake=", ".join(f'{name}: "{value}"' for name, value in s3.properties.items()),
             master=hosts.master,
             address=hosts.address,
+            s3a=s3.spark_conf,
             short_lived=SPARK_CONF.replace(", ", "\n    "),
         )
         (root / "headrace.yaml").write_text(text)
@@ -162,62 +170,67 @@ def windowed(far: Far, name: str, sink: Mapping[str, object]) -> Path:
 
 
 @contextmanager
-def hdfs(far: Far) -> Iterator[None]:
-    """Let checkpoints be on a HDFS that all hosts reach."""
-    with HadoopCluster(far.hosts.folder / "hadoop", far.hosts.address) as hadoop:
-        far.checkpoint_dir(f"{hadoop.url}/checkpoints")
+def reached_by_all(far: Far, storage: str) -> Iterator[None]:
+    """Let checkpoints be on storage that all hosts reach."""
+    with ExitStack() as held:
+        url = f"s3a://{BUCKET}"
+        if storage == "hdfs":
+            folder = far.hosts.folder / "hadoop"
+            url = held.enter_context(HadoopCluster(folder, far.hosts.address)).url
+        far.checkpoint_dir(f"{url}/checkpoints")
+        held.callback(far.checkpoint_dir, None)
         yield
 
 
 @pytest.mark.long
-def test_an_application_whose_state_is_on_hdfs(far: Far) -> None:
+@pytest.mark.parametrize("storage", STORAGES)
+def test_an_application_whose_state_all_hosts_reach(far: Far, storage: str) -> None:
     """It is killed, and goes on from its checkpoint; on another host it is refused meanwhile."""
-    far.pipelines.make_topic("windows", 2)
-    sink = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": "windows"}
-    app = windowed(far, "windows", sink)
-    with hdfs(far):
-        far.pipelines.send("windows", map(event, range(EVENTS // 2)))
+    name, workspace = f"windows_{storage}", far.pipelines.workspace
+    far.pipelines.make_topic(name, 2)
+    sink = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": name}
+    app = windowed(far, name, sink)
+    with reached_by_all(far, storage):
+        far.pipelines.send(name, map(event, range(EVENTS // 2)))
         command = ("headrace", "run", "-c", str(app))
         with Command(far.root, *command) as running:
-            running.wait_for(
-                lambda: rows_in_table(far.pipelines.workspace, "windows") >= EVENTS // 2 // 1000 - 1
-            )
+            running.wait_for(lambda: rows_in_table(workspace, name) >= EVENTS // 2 // 1000 - 1)
         # Another host has a state_dir of its own.
         refused = run(*command, cwd=far.elsewhere())
         assert refused.returncode == 1, refused.stderr
-        assert "application windows already runs (host " in refused.stderr
-        far.pipelines.send("windows", map(event, range(EVENTS // 2, EVENTS)))
+        assert f"application {name} already runs (host " in refused.stderr
+        far.pipelines.send(name, map(event, range(EVENTS // 2, EVENTS)))
         with Command(far.root, *command) as running:
-            running.wait_for(
-                lambda: rows_in_table(far.pipelines.workspace, "windows") >= EVENTS // 1000 - 1
-            )
+            running.wait_for(lambda: rows_in_table(workspace, name) >= EVENTS // 1000 - 1)
             running.stop()
-    assert windows_in(far.pipelines.workspace, "windows") == whole_windows(EVENTS)
+    assert windows_in(workspace, name) == whole_windows(EVENTS)
 
 
 @pytest.mark.long
-def test_a_replay_whose_state_is_on_hdfs(far: Far) -> None:
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_replay_whose_state_all_hosts_reach(far: Far, storage: str) -> None:
     """Its tasks have no catalog and no plan; what they measure is in the certificate."""
-    far.pipelines.make_topic("past", 2)
-    far.pipelines.send("past", map(event, range(EVENTS)))
-    table = far.pipelines.table("past", "past")
+    past, again = f"past_{storage}", f"again_{storage}"
+    far.pipelines.make_topic(past, 2)
+    far.pipelines.send(past, map(event, range(EVENTS)))
+    table = far.pipelines.table(past, past)
     landed = run("lake-writer", "start", "-c", str(table), "--once", cwd=far.root)
     assert landed.returncode == 0, landed.stderr
-    sink = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": "again"}
-    source = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": "past"}
+    sink = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": again}
+    source = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": past}
     app = far.pipelines.write(
-        "apps/again.yaml", {**APP, "name": "again", "sources": {"live": source}, "sink": sink}
+        f"apps/{again}.yaml", {**APP, "name": again, "sources": {"live": source}, "sink": sink}
     )
-    period = ("--start-ts", "2020-01-01", "--end-ts", "2120-01-01")
-    with hdfs(far):
-        done = run("backfill", "replay", "-c", str(app), *period, "-o", "json", cwd=far.root)
+    asked = ("--start-ts", "2020-01-01", "--end-ts", "2120-01-01", "--run-id", storage)
+    with reached_by_all(far, storage):
+        done = run("backfill", "replay", "-c", str(app), *asked, "-o", "json", cwd=far.root)
         assert done.returncode == 0, done.stderr
         listed = run("backfill", "status", "-o", "json", cwd=far.root)
     certificate = json.loads(done.stdout)
     found = {name: certificate[name] for name in ("complete", "rows", "dropped_late")}
     assert found == {"complete": True, "rows": EVENTS, "dropped_late": 0}
-    assert windows_in(far.pipelines.workspace, "again") == whole_windows(EVENTS)
-    (status,) = json.loads(listed.stdout)
+    assert windows_in(far.pipelines.workspace, again) == whole_windows(EVENTS)
+    (status,) = [one for one in json.loads(listed.stdout) if one["run_id"] == storage]
     assert status["steps_done"] == status["steps"] > 0
 
 
@@ -231,58 +244,55 @@ def test_a_checkpoint_on_the_drivers_disk_is_refused(far: Far) -> None:
     assert "checkpoint_dir: hdfs://HOST:PORT/…" in done.stderr
 
 
-def disturb(far: Far, running: Command, traffic: Traffic, done: Callable[[], int]) -> None:
-    """Cut a host off for ten seconds in the middle of batches; take the other's power, for good."""
-    first, second = far.hosts.hosts[-2:]
-
-    def begin_portion() -> None:
-        traffic.allow(MANY // 4)
-        sent, before = traffic.sent, done()
-        running.wait_for(lambda: traffic.sent > sent and done() > before)
-
-    begin_portion()
-    begin_portion()
-    first.cut_off()
-    time.sleep(CUT_OFF_S)
-    first.join()
-    begin_portion()
-    far.hosts.power_off(second)
-    far.hosts.start_workers(1)
-    begin_portion()
+@pytest.fixture
+def pages(far: Far) -> Iterator[SparkPages]:
+    """Where commands of the workspace show their tasks, for the length of a test."""
+    file = far.root / "headrace.yaml"
+    before = file.read_text()
+    shown = SparkPages(far.hosts.address, free_port())
+    file.write_text(before.replace("  conf:\n", f"  conf:\n    {shown.conf}\n"))
+    yield shown
+    file.write_text(before)
 
 
 @pytest.mark.long
-def test_a_router_while_a_host_is_cut_off_and_another_one_dies(far: Far) -> None:
+def test_a_router_while_a_host_is_cut_off_and_another_one_dies(far: Far, pages: SparkPages) -> None:
     far.pipelines.make_topic("cut", 4)
-    stream = far.pipelines.stream("cut", [{"name": "all"}])
+    stream = far.pipelines.stream("cut", [{"name": "all"}], trigger=BATCH)
     workspace = far.pipelines.workspace
     cluster = workspace.cluster("consumer")
 
     def routed() -> int:
-        topics = KafkaCluster(cluster).topics()
-        there = "headrace.cut.ledger" in topics
+        there = "headrace.cut.ledger" in KafkaCluster(cluster).topics()
         return ledger_sums(cluster, "cut", "all").read if there else 0
 
-    traffic = Traffic(workspace.cluster("fronting"), "cut", event, MANY, 500, 0.1)
+    traffic = Traffic(workspace.cluster("fronting"), "cut", event, MANY, 5000, 0.1)
     with Command(far.root, "router", "start", "-c", str(stream)) as running, traffic:
-        disturb(far, running, traffic, routed)
+        Disturbed(far.hosts, pages, running, traffic, routed).disturb()
         traffic.join()
         running.wait_for(lambda: routed() == MANY)
         running.stop()
+    assert "Spark lost a task and tried it again" in running.said
     assert np.array_equal(np.sort(ids_of(cluster, "cut.all")), np.arange(MANY))
     sums = ledger_sums(cluster, "cut", "all")
     assert (sums.read, sums.written, sums.lost) == (MANY, MANY, 0)
 
 
 @pytest.mark.long
-def test_a_lake_writer_while_a_host_is_cut_off_and_another_one_dies(far: Far) -> None:
+def test_a_lake_writer_while_a_host_is_cut_off_and_another_one_dies(
+    far: Far, pages: SparkPages
+) -> None:
     far.pipelines.make_topic("landed", 4)
-    table = far.pipelines.table("landed", "landed", batch={"max_interval": "1s"})
+    table = far.pipelines.table("landed", "landed", batch={"max_interval": BATCH})
     workspace = far.pipelines.workspace
-    traffic = Traffic(workspace.cluster("fronting"), "landed", event, MANY, 500, 0.1)
+    traffic = Traffic(workspace.cluster("fronting"), "landed", event, MANY, 5000, 0.1)
+
+    def landed() -> int:
+        return len(ids_in_table(workspace, "landed"))
+
     with Command(far.root, "lake-writer", "start", "-c", str(table)) as running, traffic:
-        disturb(far, running, traffic, lambda: len(ids_in_table(far.pipelines.workspace, "landed")))
+        Disturbed(far.hosts, pages, running, traffic, landed).disturb()
         traffic.join()
-        running.wait_for(lambda: len(ids_in_table(far.pipelines.workspace, "landed")) >= MANY)
+        running.wait_for(lambda: landed() >= MANY)
         running.stop()
     assert np.array_equal(ids_in_table(far.pipelines.workspace, "landed"), np.arange(MANY))
