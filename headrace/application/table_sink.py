@@ -70,12 +70,16 @@ class AppendOnce:
     _commits: TableCommits | None = field(default=None)
 
     def __call__(self, batch: DataFrame, batch_id: int, computed: Callable[[], None]) -> None:
-        """Append a batch, unless the table has it."""
+        """Append a batch, unless the table has it.
+
+        Such a batch is computed all the same: Spark wants its state, and what moves its watermark.
+        """
         if self._commits is None:
             query = query_id(self.checkpoint)
             writer = writer_of(self.name, query)
             self._commits = _commits(self.workspace, self.table, writer, query)
-        append_once(batch, self.table, self._commits, batch_id, computed)
+        if not append_once(batch, self.table, self._commits, batch_id, computed):
+            batch.write.format("noop").mode("overwrite").save()
 
 
 def writer_of(name: str, query: str) -> str:
@@ -89,19 +93,20 @@ def append_once(
     commits: TableCommits,
     number: int,
     computed: Callable[[], None] = lambda: None,
-) -> None:
-    """Append rows as the commit of that number, unless the table has it.
+) -> bool:
+    """Append rows as the commit of that number; return False if the table has it.
 
     `computed` is called when the files are written, and before they are committed.
     """
     state = commits.resume()
     if state is not None and state.next_offsets.get(BATCHES, 0) > number:
         log.info("the table already has this batch", table=table, batch=number)
-        return
+        return False
     files = write_uncommitted(rows, spark_name(table), OPTIONS)
     computed()
     if files:
         commits.commit(TableBatch(files, {BATCHES: number}, {BATCHES: number + 1}))
+    return True
 
 
 def append_whole(rows: DataFrame, workspace: Workspace, table: str, name: str) -> None:

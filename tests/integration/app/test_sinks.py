@@ -16,6 +16,7 @@ from headrace.application.late_rows import LateRows
 from headrace.application.sinks import start
 from headrace.config.app.sinks import IcebergSink, JsonlSink, TopicOfResults
 from headrace.errors import Terminal
+from headrace.queries.checkpoint import watermark_us
 from headrace.queries.streaming import finish
 from headrace.signals import Drain
 
@@ -41,6 +42,7 @@ class Query:
     folder: Path
     sink: AppSink
     name: str = "sessions"
+    first_of_each_user: bool = False
 
     def put(self, *rows: tuple[str, int, int]) -> None:
         """Put rows of user, version and events there, and run the query over them."""
@@ -57,6 +59,8 @@ class Query:
         frame = self.spark.readStream.schema(SCHEMA).json(str(self.folder / "in"))
         if getattr(self.sink, "deleted", None):
             frame = frame.withColumn("gone", F.col("events") == 0)
+        if self.first_of_each_user:
+            frame = frame.withWatermark("at", "1 hour").dropDuplicates(["user"])
         place = self.folder / checkpoint
         late = LateRows(None, lambda _, __: False)
         query = start(frame, self.sink, self.workspace, self.name, place, late)
@@ -99,6 +103,27 @@ def test_append_has_a_repeated_batch_once(query: Callable[..., Query]) -> None:
     assert appended.table() == {("a", 1, 1): 2, ("b", 1, 2): 1}
     appended.run("another-checkpoint")
     assert appended.table() == {("a", 1, 1): 4, ("b", 1, 2): 2}
+
+
+def test_append_with_state_goes_on_after_a_repeated_batch(query: Callable[..., Query]) -> None:
+    appended = query()
+    appended.first_of_each_user = True
+    appended.put(("a", 1, 1))
+    appended.put(("b", 1, 1))
+    appended.forget_the_last_end()
+    appended.put(("a", 2, 2), ("b", 2, 2), ("c", 2, 2))
+    assert appended.table() == {("a", 1, 1): 1, ("b", 1, 1): 1, ("c", 2, 2): 1}
+
+
+def test_a_repeated_batch_moves_the_watermark_as_it_did(query: Callable[..., Query]) -> None:
+    appended = query()
+    appended.first_of_each_user = True
+    appended.put(("a", 1, 1))
+    moved = watermark_us(appended.folder / "checkpoint")
+    appended.forget_the_last_end()
+    appended.run()
+    assert watermark_us(appended.folder / "checkpoint") == moved
+    assert moved == 1_772_319_600_000_000
 
 
 def test_upsert_keeps_one_row_a_key_and_the_newest(query: Callable[..., Query]) -> None:
