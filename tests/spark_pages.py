@@ -49,13 +49,6 @@ class SparkPages:
         (found,) = [one for one in self._asked(listed) if one["taskId"] == task.number]
         return found["status"], found.get("errorMessage", "")
 
-    def lost_on(self, host: str) -> int:
-        """Return how many executors of a host Spark has given up."""
-        return sum(
-            one["hostPort"].startswith(f"{host}:") and not one["isActive"]
-            for one in self._asked("allexecutors")
-        )
-
     def _asked(self, what: str) -> list[dict[str, Any]]:
         there = f"http://{self.address}:{self.port}/api/v1/applications"
         with contextlib.suppress(OSError, ValueError):

@@ -48,12 +48,12 @@ class Disturbed:
         # For so long that Spark does not wait. The host comes back, and with it the old task.
         task = self.caught_on(first)
         first.cut_off()
-        self.require_lost(first, task)
+        self.require_lost(task)
         first.join()
         first.speed_up()
         task = self.caught_on(second)
         self.hosts.power_off(second)
-        self.require_lost(second, task)
+        self.require_lost(task)
         self.hosts.start_workers(1)
 
     def caught_on(self, host: Host) -> SparkTask:
@@ -77,10 +77,8 @@ class Disturbed:
         """Require that it was in flight when the host was cut off: Spark has no answer of it."""
         assert task in self.pages.running_on(host.address), self.pages.status_of(task)
 
-    def require_lost(self, host: Host, task: SparkTask) -> None:
-        """Wait until Spark gives up the executor of a host, and a task with it."""
-        self.require_running(host, task)
-        lost = self.pages.lost_on(host.address)
-        self.running.wait_for(lambda: self.pages.lost_on(host.address) > lost)
-        self.running.wait_for(lambda: self.pages.status_of(task)[0] == "FAILED")
-        assert "ExecutorLostFailure" in self.pages.status_of(task)[1]
+    def require_lost(self, task: SparkTask) -> None:
+        """Wait until Spark gives up the executor of a host, and this task with it."""
+        self.running.wait_for(lambda: self.pages.status_of(task)[0] != "RUNNING")
+        status, why = self.pages.status_of(task)
+        assert (status, "ExecutorLostFailure" in why) == ("FAILED", True), why

@@ -195,10 +195,10 @@ def test_an_application_whose_state_all_hosts_reach(far: Far, storage: str) -> N
         command = ("headrace", "run", "-c", str(app))
         with Command(far.root, *command) as running:
             running.wait_for(lambda: rows_in_table(workspace, name) >= EVENTS // 2 // 1000 - 1)
-        # Another host has a state_dir of its own.
-        refused = run(*command, cwd=far.elsewhere())
-        assert refused.returncode == 1, refused.stderr
-        assert f"application {name} already runs (host " in refused.stderr
+            # Another host has a state_dir of its own.
+            refused = run(*command, cwd=far.elsewhere())
+            assert refused.returncode == 1, refused.stderr
+            assert f"application {name} already runs (host " in refused.stderr
         far.pipelines.send(name, map(event, range(EVENTS // 2, EVENTS)))
         with Command(far.root, *command) as running:
             running.wait_for(lambda: rows_in_table(workspace, name) >= EVENTS // 1000 - 1)
