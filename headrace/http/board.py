@@ -14,6 +14,7 @@ from headrace.metrics.text import Sample
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from headrace.http.detail_rows import DeclaredRow, LedgerRow, QuarantineRow, SettingRow
     from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
     from headrace.signals import Drain
 
@@ -59,13 +60,33 @@ class Facts:
         """Return the replays, the newest first."""
         return ()
 
+    def replay(self, run_id: str) -> ReplayRow | None:
+        """Return one replay with all that is known of it."""
+        return next((one for one in self.replays() if one.run_id == run_id), None)
+
+    def declared(self) -> Sequence[DeclaredRow]:
+        """Return the files of the workspace; none where the command is about one thing alone."""
+        return ()
+
+    def ledger(self, stream: str) -> Sequence[LedgerRow] | None:  # noqa: ARG002 - who knows it overrides it
+        """Return the ledgers of a stream's outputs and of its quarantine; None where it is unknown."""
+        return None
+
+    def settings(self, stream: str) -> Sequence[SettingRow] | None:  # noqa: ARG002 - who knows it overrides it
+        """Return what a stream runs with; None where it is unknown."""
+        return None
+
+    def quarantine(self, stream: str) -> QuarantineRow | None:  # noqa: ARG002 - who knows it overrides it
+        """Return a stream's rejected records; None where it keeps none. It may ask Kafka, and wait."""
+        return None
+
 
 class Board:
     """What a command shows at this time: at first that it starts, at last that it stops."""
 
     def __init__(self, command: str, drain: Drain) -> None:
         self.facts: Facts | None = None
-        self._command = command
+        self.command = command
         self.drain = drain
 
     def show(self, facts: Facts) -> None:
@@ -75,9 +96,9 @@ class Board:
     def not_ready(self) -> list[NotReady]:
         """Return why the command is not ready, reason by reason."""
         if self.drain.requested:
-            return [NotReady("command", self._command, None, "it was asked to stop")]
+            return [NotReady("command", self.command, None, "it was asked to stop")]
         if self.facts is None:
-            return [NotReady("command", self._command, None, "it is starting")]
+            return [NotReady("command", self.command, None, "it is starting")]
         return list(self.facts.not_ready())
 
     def samples(self) -> Iterator[Sample]:

@@ -1,0 +1,157 @@
+"""The page of a replay: progress, the alignment band, the certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.http.pages.formats import key_of
+from headrace.http.pages.parts import Page, Part
+from headrace.http.pages.templates import macro, render
+from headrace.times import SECOND_US, format_time_us, parse_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headrace.http.board import Facts
+    from headrace.http.pages.snapshot import Snapshot
+    from headrace.http.rows import ReplayRow
+
+# The picture is in units of its own: time goes from the left to the right.
+LEFT: Final = 210
+WIDTH: Final = 790
+LANE: Final = 34
+TOP: Final = 38
+LONGEST_NAME: Final = 30
+# Of the picture's width, so much is the band at the least, and before it.
+BAND_SHARE: Final = 0.28
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A table in the picture; places are None where the time is not known, or far away."""
+
+    name: str
+    y: int
+    watermark: str | None
+    next: str | None
+    held_back_by: str | None
+    watermark_x: int
+    next_x: int | None
+    is_beyond: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The alignment band: from the frontier to one threshold later."""
+
+    frontier: str
+    until: str
+    frontier_x: int
+    until_x: int
+    threshold_s: float
+    lanes: Sequence[Lane]
+    ticks: Sequence[tuple[int, str]]
+    height: int
+
+
+def replays_page(snapshot: Snapshot) -> Page:
+    """Return the list of all replays."""
+    rows = {key_of("r", one.run_id): macro("rows.html", "replay")(one) for one in snapshot.replays}
+    before, _, after = render("replays_page.html", has_rows=bool(rows)).partition("<!--rows-->")
+    return Page("Replays", [Part("replays", before, rows, after)], snapshot.replays, "replays")
+
+
+def replay_page(facts: Facts, run_id: str) -> Page | None:
+    """Return the page of a replay; None where there is none."""
+    row = facts.replay(run_id)
+    if row is None:
+        return None
+    values = {"row": row, "band": band_of(row), "share": share_of(row)}
+    parts = [
+        Part("replay", render("replay.html", **values)),
+        Part(
+            "certificate",
+            render(
+                "certificate.html",
+                facts=certificate_facts(row.certificate),
+                certificate=row.certificate,
+            ),
+        ),
+    ]
+    return Page(f"Replay {run_id}", parts, row, "replays")
+
+
+def share_of(row: ReplayRow) -> float:
+    """Return how much of the steps is done, in percent."""
+    return 100 * row.steps_done / row.steps if row.steps else 100.0
+
+
+def band_of(row: ReplayRow) -> Band | None:
+    """Return the picture; None where the order has no threshold, or all is done."""
+    if row.frontier is None or not row.threshold_ms or row.state == "complete":
+        return None
+    frontier_us = parse_time_us(row.frontier)
+    threshold_us = row.threshold_ms * 1000
+    times = [
+        parse_time_us(time)
+        for source in row.sources
+        for time in (source.watermark, source.next)
+        if time is not None
+    ]
+    # The band is what the picture is about: what is far from it stands at the edge.
+    most_us = int(threshold_us / BAND_SHARE)
+    first_us = max(min([*times, frontier_us]), frontier_us - most_us // 2)
+    first_us = min(first_us, frontier_us - threshold_us // 4)
+    last_us = min(max([*times, frontier_us + threshold_us]), frontier_us + most_us)
+    last_us += threshold_us // 8
+    span_us = last_us - first_us
+
+    def at(us: int) -> int:
+        return LEFT + max(0, min(WIDTH, WIDTH * (us - first_us) // span_us))
+
+    lanes = []
+    for number, source in enumerate(row.sources):
+        seen = None if source.watermark is None else parse_time_us(source.watermark)
+        following = None if source.next is None else parse_time_us(source.next)
+        lanes.append(
+            Lane(
+                short(source.name),
+                TOP + number * LANE,
+                source.watermark,
+                source.next,
+                source.held_back_by,
+                LEFT if seen is None else at(seen),
+                None if following is None else at(following),
+                following is not None and following > last_us,
+            )
+        )
+    until_us = frontier_us + threshold_us
+    ticks = [
+        (LEFT + WIDTH * number // 4, format_time_us(first_us + span_us * number // 4)[11:19])
+        for number in range(1, 4)
+    ]
+    return Band(
+        row.frontier,
+        format_time_us(until_us),
+        at(frontier_us),
+        at(until_us),
+        threshold_us / SECOND_US,
+        lanes,
+        ticks,
+        TOP + LANE * len(lanes) + 16,
+    )
+
+
+def short(name: str) -> str:
+    """Return a table's name as the picture has room for it: its end tells it from others."""
+    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+
+
+def certificate_facts(certificate: Mapping[str, Any] | None) -> list[tuple[str, object]]:
+    """Return what a certificate says in single values, in its own order."""
+    return [
+        (name.replace("_", " "), value)
+        for name, value in (certificate or {}).items()
+        if not isinstance(value, list | dict) and value is not None
+    ]
