@@ -112,8 +112,10 @@ class Board:
         yield from self.facts.samples()
 
 
-# Of something that others change, too, no answer is older, where it can be had in time.
+# Of something that others change, too, no answer is older, where it can be had in time and where to
+# ask for it all the time would not cost more than a part of a core.
 MOST_AGE_S: Final = 2.0
+AGE_BY_COST: Final = 3.0
 PATIENCE_S: Final = 1.0
 FIRST_PATIENCE_S: Final = 20.0
 
@@ -121,7 +123,7 @@ FIRST_PATIENCE_S: Final = 20.0
 class Looked(Generic[T]):
     """The answer to a question that takes a while; a thread of its own asks, while somebody wants it.
 
-    Who wants it waits a moment for a new answer, and then takes the last one.
+    Who wants it waits until a moment after it was asked, and then takes the last answer.
     """
 
     def __init__(self, name: str, ask: Callable[[], T]) -> None:
@@ -129,7 +131,7 @@ class Looked(Generic[T]):
         self._name = name
         self._changed = threading.Condition()
         self._answer: T | None = None
-        self._answered_at_s = float("-inf")
+        self._asked_at_s = self._fresh_until_s = float("-inf")
         self._is_asking = False
 
     @property
@@ -140,13 +142,14 @@ class Looked(Generic[T]):
     def value(self) -> T | None:
         """Return the answer; None where there is none in time."""
         with self._changed:
-            if time.monotonic() - self._answered_at_s < MOST_AGE_S:
+            if time.monotonic() < self._fresh_until_s:
                 return self._answer
             if not self._is_asking:
-                self._is_asking = True
+                self._is_asking, self._asked_at_s = True, time.monotonic()
                 threading.Thread(target=self._look, name=self._name, daemon=True).start()
-            wait_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
-            self._changed.wait_for(lambda: not self._is_asking, wait_s)
+            patience_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
+            wait_s = self._asked_at_s + patience_s - time.monotonic()
+            self._changed.wait_for(lambda: not self._is_asking, max(0.0, wait_s))
             return self._answer
 
     def _look(self) -> None:
@@ -156,6 +159,9 @@ class Looked(Generic[T]):
         finally:
             with self._changed:
                 if answer is not None:
-                    self._answer, self._answered_at_s = answer, time.monotonic()
+                    now_s = time.monotonic()
+                    took_s = now_s - self._asked_at_s
+                    self._answer = answer
+                    self._fresh_until_s = now_s + max(MOST_AGE_S, AGE_BY_COST * took_s)
                 self._is_asking = False
                 self._changed.notify_all()

@@ -42,6 +42,8 @@ def duration(value_s: float | None) -> str:
     """Return a span of time in its two largest units."""
     if value_s is None:
         return UNKNOWN
+    if 0 < value_s < 1:
+        return f"{value_s:.3f} s"
     whole = round(value_s)
     if whole < MINUTE_S:
         return f"{whole} s"

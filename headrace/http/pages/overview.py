@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from headrace.http.pages.snapshot import Snapshot
-    from headrace.http.rows import AppRow, ReplayRow, TableRow
+    from headrace.http.rows import AppRow, OutputRow, ReplayRow, TableRow
 
 # Nearer to now than this, something is complete until now.
 LIVE_WITHIN_S: Final = 10.0
@@ -224,7 +224,7 @@ def _way(snapshot: Snapshot) -> list[Stop]:
             "stream",
             len(snapshot.streams),
             worst(one.state for one in snapshot.streams) if snapshot.streams else "",
-            _lag_note([one.lag for one in outputs]),
+            " · ".join(filter(None, (_lag_note([one.lag for one in outputs]), _rejected(outputs)))),
         ),
         Stop(
             "lake table",
@@ -242,12 +242,18 @@ def _way(snapshot: Snapshot) -> list[Stop]:
 
 
 def _rate_note(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:,.0f} records/s read"
+    return "" if rate is None else f"{rate:,.0f} records/s"
 
 
 def _lag_note(lags: Sequence[int | None]) -> str:
     known = [one for one in lags if one is not None]
     return f"{sum(known):,} records behind" if known else ""
+
+
+def _rejected(outputs: Sequence[OutputRow]) -> str:
+    """Return how many records were rejected; one that all outputs rejected counts for each."""
+    many = sum((one.quarantined or 0) + (one.dropped or 0) for one in outputs)
+    return f"{many:,} rejected" if many else ""
 
 
 def _complete_note(snapshot: Snapshot) -> str:

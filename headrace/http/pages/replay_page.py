@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.http.pages.formats import key_of
+from headrace.http.pages.formats import duration, key_of
 from headrace.http.pages.parts import Page, Part
 from headrace.http.pages.templates import macro, render
 from headrace.times import SECOND_US, format_time_us, parse_time_us
@@ -23,6 +23,9 @@ WIDTH: Final = 790
 LANE: Final = 34
 TOP: Final = 38
 LONGEST_NAME: Final = 30
+# What a certificate proves, in the order in which people ask; the rest follows as it stands there.
+PROOFS: Final = ("complete", "bound_held", "offset_order_held", "dropped_late", "rows")
+_MS: Final = "_ms"
 # Of the picture's width, so much is the band at the least, and before it.
 BAND_SHARE: Final = 0.28
 
@@ -149,9 +152,20 @@ def short(name: str) -> str:
 
 
 def certificate_facts(certificate: Mapping[str, Any] | None) -> list[tuple[str, object]]:
-    """Return what a certificate says in single values, in its own order."""
-    return [
-        (name.replace("_", " "), value)
+    """Return what a certificate says in single values."""
+    plain = {
+        name: value
         for name, value in (certificate or {}).items()
-        if not isinstance(value, list | dict) and value is not None
-    ]
+        if value is not None and not isinstance(value, list | dict)
+    }
+    first = [name for name in PROOFS if name in plain]
+    return [_fact(name, plain[name]) for name in dict.fromkeys([*first, *plain])]
+
+
+def _fact(name: str, value: object) -> tuple[str, object]:
+    if name == "period":
+        # It is written for programs, with microseconds.
+        return name, str(value).replace(".000000Z", "Z")
+    if name.endswith(_MS) and isinstance(value, int | float):
+        return name.removesuffix(_MS).replace("_", " "), duration(value / 1000)
+    return name.replace("_", " "), value

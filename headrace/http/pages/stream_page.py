@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.contract import QUARANTINE
 from headrace.http.pages.overview import complete_until
 from headrace.http.pages.parts import Page, Part
 from headrace.http.pages.templates import render
@@ -89,12 +90,16 @@ class Term:
 def terms_of(ledger: LedgerRow) -> list[Term]:
     """Return what became of the records that were read."""
     total = ledger.total
-    named = [
-        ("written", total.written),
-        ("filtered", total.filtered),
-        ("dropped", sum(total.dropped.values())),
-        ("quarantined", total.quarantined),
-    ]
+    dropped = sum(total.dropped.values())
+    if ledger.output == QUARANTINE:
+        named = [("accepted", total.filtered), ("dropped", dropped)]
+    else:
+        named = [
+            ("written", total.written),
+            ("filtered", total.filtered),
+            ("dropped", dropped),
+        ]
+    named.append(("quarantined", total.quarantined))
     terms, done = [], 0
     for name, many in named:
         begin = 1000 * done // total.read if total.read else 0
