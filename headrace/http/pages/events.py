@@ -10,8 +10,10 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
+from headrace.http.board import Facts
 from headrace.http.pages.find import page_at
 from headrace.http.pages.parts import Part, changes
+from headrace.http.pages.templates import render
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -29,6 +31,8 @@ BUSY: Final = 503
 # A browser whose connection broke tries again after so long.
 RETRY_MS: Final = 1_000
 KIND: Final = "text/event-stream; charset=utf-8"
+# The element of a page that says why its figures are old.
+NOTE: Final = "note"
 # A quarantine is read from Kafka: whoever looks at it reloads the page.
 STILL: Final = "/quarantine/"
 log = structlog.get_logger(__name__)
@@ -99,11 +103,19 @@ class Events:
         self, snapshot: Snapshot, path: str, wanted: str, seen: dict[str, Part]
     ) -> tuple[str, dict[str, Part]]:
         facts = self._board.facts
-        page = None if facts is None else page_at(facts, snapshot, path, wanted)
-        if page is None:
-            return "", seen
-        html = "".join(changes(seen, page.parts))
-        return (event("parts", html) if html else ""), {part.id: part for part in page.parts}
+        page = page_at(facts or Facts(), snapshot, path, wanted)
+        if page is not None:
+            parts = [note(""), *page.parts]
+        else:
+            why = "It is not there any more." if facts else f"{self._board.command} is starting."
+            parts = [*(one for key, one in seen.items() if key != NOTE), note(why)]
+        html = "".join(changes(seen, parts))
+        return (event("parts", html) if html else ""), {part.id: part for part in parts}
+
+
+def note(text: str) -> Part:
+    """Return what a page says of itself where its figures are those of before."""
+    return Part(NOTE, render("note.html", text=text))
 
 
 def event(name: str, data: str) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from headrace.http.pages.snapshot import Snapshot
-    from headrace.http.rows import AppRow, OutputRow, ReplayRow, TableRow
+    from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
 
 # Nearer to now than this, something is complete until now.
 LIVE_WITHIN_S: Final = 10.0
@@ -224,7 +224,9 @@ def _way(snapshot: Snapshot) -> list[Stop]:
             "stream",
             len(snapshot.streams),
             worst(one.state for one in snapshot.streams) if snapshot.streams else "",
-            " · ".join(filter(None, (_lag_note([one.lag for one in outputs]), _rejected(outputs)))),
+            " · ".join(
+                filter(None, (_lag_note([one.lag for one in outputs]), _rejected(snapshot.streams)))
+            ),
         ),
         Stop(
             "lake table",
@@ -250,9 +252,12 @@ def _lag_note(lags: Sequence[int | None]) -> str:
     return f"{sum(known):,} records behind" if known else ""
 
 
-def _rejected(outputs: Sequence[OutputRow]) -> str:
-    """Return how many records were rejected; one that all outputs rejected counts for each."""
-    many = sum((one.quarantined or 0) + (one.dropped or 0) for one in outputs)
+def _rejected(streams: Sequence[StreamRow]) -> str:
+    """Return how many records were rejected; one that all outputs of a stream rejected counts once."""
+    many = sum(
+        max(((one.quarantined or 0) + (one.dropped or 0) for one in stream.outputs), default=0)
+        for stream in streams
+    )
     return f"{many:,} rejected" if many else ""
 
 

@@ -23,6 +23,12 @@ WIDTH: Final = 790
 LANE: Final = 34
 TOP: Final = 38
 LONGEST_NAME: Final = 30
+MOST_TICKS: Final = 7
+# 1 s to a week.
+STEPS_US: Final = tuple(
+    seconds * SECOND_US
+    for seconds in (1, 5, 15, 60, 300, 600, 900, 1_800, 3_600, 21_600, 86_400, 604_800)
+)
 # What a certificate proves, in the order in which people ask; the rest follows as it stands there.
 PROOFS: Final = ("complete", "bound_held", "offset_order_held", "dropped_late", "rows")
 _MS: Final = "_ms"
@@ -104,8 +110,7 @@ def band_of(row: ReplayRow) -> Band | None:
     ]
     # The band is what the picture is about: what is far from it stands at the edge.
     most_us = int(threshold_us / BAND_SHARE)
-    first_us = max(min([*times, frontier_us]), frontier_us - most_us // 2)
-    first_us = min(first_us, frontier_us - threshold_us // 4)
+    first_us = max(min([*times, frontier_us]), frontier_us - most_us // 2) - threshold_us // 4
     last_us = min(max([*times, frontier_us + threshold_us]), frontier_us + most_us)
     last_us += threshold_us // 8
     span_us = last_us - first_us
@@ -130,10 +135,7 @@ def band_of(row: ReplayRow) -> Band | None:
             )
         )
     until_us = frontier_us + threshold_us
-    ticks = [
-        (LEFT + WIDTH * number // 4, format_time_us(first_us + span_us * number // 4)[11:19])
-        for number in range(1, 4)
-    ]
+    ticks = [(at(us), format_time_us(us)[11:19]) for us in ticks_between(first_us, last_us)]
     return Band(
         row.frontier,
         format_time_us(until_us),
@@ -144,6 +146,13 @@ def band_of(row: ReplayRow) -> Band | None:
         ticks,
         TOP + LANE * len(lanes) + 16,
     )
+
+
+def ticks_between(first_us: int, last_us: int) -> range:
+    """Return round times for an axis: a few of them, and none at its ends."""
+    span_us = last_us - first_us
+    step_us = next((one for one in STEPS_US if span_us // one < MOST_TICKS), span_us // 4)
+    return range((first_us // step_us + 1) * step_us, last_us, step_us)
 
 
 def short(name: str) -> str:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from headrace.http.board import Facts
 from headrace.http.pages.assets import static
-from headrace.http.pages.events import Events
+from headrace.http.pages.events import Events, note
 from headrace.http.pages.find import page_at
 from headrace.http.pages.other_pages import quarantine_view
 from headrace.http.pages.parts import Page, Part, SentPages
@@ -78,7 +78,7 @@ class _Pages:
         if found is None:
             return self._missing(raw, snapshot.at)
         query = {"q": wanted} if wanted else {}
-        seen = self._sent.add(found.parts)
+        seen = self._sent.add([note(""), *found.parts])
         place = urlencode({"page": raw, "seen": seen, **query}, quote_via=quote)
         twin = f"{'/index' if raw == '/' else raw}{TWIN}"
         return self._html(found, snapshot.at, f"/api/v1/events?{place}", twin)
@@ -107,10 +107,17 @@ class _Pages:
         return self._board.facts or Facts()
 
     def _missing(self, path: str, at: str) -> Response:
+        title, message, status = "Not found", f"There is no {path} here", UNKNOWN
         advice = "It may have been removed, or its name has changed."
-        html = render("problem.html", message=f"There is no {path} here", advice=advice)
-        page = Page("Not found", [Part("problem", html)], None)
-        return self._html(page, at, "", f"{path}{TWIN}", UNKNOWN)
+        if self._board.facts is None:
+            title, status = "Starting", UNAVAILABLE
+            message, advice = (
+                f"{self._board.command} is starting",
+                "This page loads again by itself.",
+            )
+        html = render("problem.html", message=message, advice=advice)
+        page = Page(title, [Part("problem", html)], None)
+        return self._html(page, at, "", f"{path}{TWIN}", status)
 
     def _html(self, page: Page, at: str, events: str, twin: str, status: int = FOUND) -> Response:
         values: Mapping[str, object] = {
@@ -118,6 +125,7 @@ class _Pages:
             "at": at,
             "events": events,
             "twin": twin,
+            "note": note("").html,
             "command": self._board.command,
             "version": metadata.version("headrace"),
         }

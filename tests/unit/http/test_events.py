@@ -74,8 +74,25 @@ def test_a_page_of_a_server_that_is_gone_gets_all_of_it() -> None:
     with served(Workspace()) as one, one.events("?page=/&seen=of-an-earlier-one") as stream:
         (first, *_) = following(stream, "beat")
     assert first[0] == "parts"
-    ids = re.findall(r'<section hx-swap-oob="true" id="([^"]+)"', first[1])
-    assert ids == ["troubles", "way", "streams", "tables", "apps", "replays"]
+    ids = re.findall(r' hx-swap-oob="true" id="([^"]+)"', first[1])
+    assert ids == ["note", "troubles", "way", "streams", "tables", "apps", "replays"]
+
+
+def test_a_page_of_what_is_gone_says_so_and_stays() -> None:
+    with served(Workspace()) as one:
+        html = one.ask("/streams/plays").body
+        (place,) = re.findall(r'sse-connect="/api/v1/events([^"]+)"', html)
+        with one.events(place.replace("&amp;", "&")) as stream:
+            following(stream, "beat")
+            one.board.show(Facts())
+            said = following(stream, "parts")[-1][1]
+            while "not there any more" not in said:
+                said = following(stream, "parts")[-1][1]
+            one.board.show(Workspace())
+            assert (
+                '<div hx-swap-oob="true" id="note" role="status" hidden>'
+                in (following(stream, "parts")[-1][1])
+            )
 
 
 def test_a_row_more_or_less_sends_the_whole_table() -> None:
