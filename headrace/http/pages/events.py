@@ -109,8 +109,8 @@ class Events:
         else:
             why = "It is not there any more." if facts else f"{self._board.command} is starting."
             parts = [*(one for key, one in seen.items() if key != NOTE), note(why)]
-        html = "".join(changes(seen, parts))
-        return (event("parts", html) if html else ""), {part.id: part for part in parts}
+        text = "".join(event("parts", html) for html in changes(seen, parts))
+        return text, {part.id: part for part in parts}
 
 
 def note(text: str) -> Part:

@@ -40,7 +40,10 @@ class Page:
 
 
 def changes(seen: Mapping[str, Part], parts: Sequence[Part]) -> Iterator[str]:
-    """Give the elements that differ from those that were seen, each by itself."""
+    """Give the elements that differ from those that were seen: a part, or some rows of one.
+
+    Each text is to be parsed by itself: beside other elements, a parser drops rows of a table.
+    """
     for part in parts:
         last = seen.get(part.id)
         if (
@@ -49,11 +52,15 @@ def changes(seen: Mapping[str, Part], parts: Sequence[Part]) -> Iterator[str]:
             or list(last.rows) != list(part.rows)
         ):
             yield swapped(part.html)
-        else:
-            # Rows are rendered once as long as they stay as they are: most are the same object.
-            for key, row in part.rows.items():
-                if row is not last.rows[key] and row != last.rows[key]:
-                    yield swapped(row)
+            continue
+        # A row is rendered once as long as it stays as it is: most are the same object.
+        rows = [
+            swapped(row)
+            for key, row in part.rows.items()
+            if row is not last.rows[key] and row != last.rows[key]
+        ]
+        if rows:
+            yield "".join(rows)
 
 
 def swapped(html: str) -> str:

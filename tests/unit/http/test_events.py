@@ -72,10 +72,24 @@ def test_a_page_gets_the_parts_that_have_changed_since_it_was_sent() -> None:
 
 def test_a_page_of_a_server_that_is_gone_gets_all_of_it() -> None:
     with served(Workspace()) as one, one.events("?page=/&seen=of-an-earlier-one") as stream:
-        (first, *_) = following(stream, "beat")
-    assert first[0] == "parts"
-    ids = re.findall(r' hx-swap-oob="true" id="([^"]+)"', first[1])
-    assert ids == ["note", "troubles", "way", "streams", "tables", "apps", "replays"]
+        *parts, _ = following(stream, "beat")
+    ids = [re.findall(r' hx-swap-oob="true" id="([^"]+)"', data) for _, data in parts]
+    named = ["note", "troubles", "way", "streams", "tables", "apps", "replays"]
+    assert ids == [[one] for one in named]
+
+
+def test_rows_are_never_sent_beside_other_elements() -> None:
+    """A browser drops a row that comes after a section: both would have to be in one table."""
+
+    def page(many: int) -> list[Part]:
+        rows = {key: f'<tr id="{key}">{many}</tr>' for key in ("a", "b")}
+        return [Part("way", f'<p id="way">{many}</p>'), Part("t", '<table id="t">', rows)]
+
+    sent = list(changes({one.id: one for one in page(1)}, page(2)))
+    assert sent == [
+        '<p hx-swap-oob="true" id="way">2</p>',
+        '<tr hx-swap-oob="true" id="a">2</tr><tr hx-swap-oob="true" id="b">2</tr>',
+    ]
 
 
 def test_a_page_of_what_is_gone_says_so_and_stays() -> None:
