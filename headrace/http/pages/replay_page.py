@@ -31,6 +31,8 @@ STEPS_US: Final = tuple(
 )
 # What a certificate proves, in the order in which people ask; the rest follows as it stands there.
 PROOFS: Final = ("complete", "bound_held", "offset_order_held", "dropped_late", "rows")
+# Where a yes is good, and a no is not.
+GOOD: Final = frozenset({"complete", "bound_held", "offset_order_held"})
 _MS: Final = "_ms"
 # Of the picture's width, so much is the band at the least, and before it.
 BAND_SHARE: Final = 0.28
@@ -152,7 +154,7 @@ def ticks_between(first_us: int, last_us: int) -> range:
     """Return round times for an axis: a few of them, and none at its ends."""
     span_us = last_us - first_us
     step_us = next((one for one in STEPS_US if span_us // one < MOST_TICKS), span_us // 4)
-    return range((first_us // step_us + 1) * step_us, last_us, step_us)
+    return range((first_us // step_us + 1) * step_us, last_us - span_us // 20, step_us)
 
 
 def short(name: str) -> str:
@@ -160,7 +162,16 @@ def short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
-def certificate_facts(certificate: Mapping[str, Any] | None) -> list[tuple[str, object]]:
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A single value of a certificate; `is_good` where it says whether a promise was kept."""
+
+    name: str
+    value: object
+    is_good: bool | None = None
+
+
+def certificate_facts(certificate: Mapping[str, Any] | None) -> list[Proof]:
     """Return what a certificate says in single values."""
     plain = {
         name: value
@@ -168,13 +179,16 @@ def certificate_facts(certificate: Mapping[str, Any] | None) -> list[tuple[str, 
         if value is not None and not isinstance(value, list | dict)
     }
     first = [name for name in PROOFS if name in plain]
-    return [_fact(name, plain[name]) for name in dict.fromkeys([*first, *plain])]
+    return [_proof(name, plain[name]) for name in dict.fromkeys([*first, *plain])]
 
 
-def _fact(name: str, value: object) -> tuple[str, object]:
+def _proof(name: str, value: object) -> Proof:
     if name == "period":
         # It is written for programs, with microseconds.
-        return name, str(value).replace(".000000Z", "Z")
+        return Proof(name, str(value).replace(".000000Z", "Z"))
     if name.endswith(_MS) and isinstance(value, int | float):
-        return name.removesuffix(_MS).replace("_", " "), duration(value / 1000)
-    return name.replace("_", " "), value
+        return Proof(name.removesuffix(_MS).replace("_", " "), duration(value / 1000))
+    if isinstance(value, bool):
+        is_good = value if name in GOOD else None
+        return Proof(name.replace("_", " "), "yes" if value else "no", is_good)
+    return Proof(name.replace("_", " "), value)

@@ -6,17 +6,20 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from headrace.http.pages import assets, formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jinja2 import Environment
+
 
 @cache
 def environment() -> Environment:
     """Return the templates' environment."""
+    # A command whose pages nobody opens need not wait for it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+
     found = Environment(
         loader=PackageLoader(__package__ or "", "templates"),
         autoescape=True,
