@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fleet.declared import declared, sources_of, targets_of
 from headrace.config.app.file import App
@@ -11,8 +11,13 @@ from headrace.config.load import stream_of
 from headrace.config.origins import settings_of
 from headrace.config.stream.effective import effective
 from headrace.config.stream.file import Stream
+from headrace.errors import UsageError
 from headrace.http.detail_rows import DeclaredRow, SettingRow
-from headrace.problems import shown_path
+from headrace.problems import counted, shown_path
+from router.explain.explanation import explain
+from router.explain.given_records import given_in
+from router.explain.report import as_dict
+from router.plan.planner import Planner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +25,9 @@ if TYPE_CHECKING:
     from headrace.config.kind_files import CheckedFile
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+
+# A page shows what becomes of a few.
+MOST_RECORDS: Final = 20
 
 
 def declared_row(
@@ -57,6 +65,20 @@ def declared_in(checked: CheckedFile) -> DeclaredRow:
 def effective_of(checked: CheckedFile, workspace: Workspace, region: str | None) -> Effective:
     """Return a stream as a deployment runs it."""
     return effective(stream_of(checked), workspace, region)
+
+
+def explained(stream: Effective, workspace: Workspace, records: str) -> dict[str, object]:
+    """Return what a stream makes of records, a line each, as `router explain` does."""
+    plan = Planner(workspace, stream).plan()
+    is_wrapped = plan.source.format == "avro"
+    whole = records.encode(errors="replace")
+    given = list(given_in(whole, "record", plan.source, envelope=is_wrapped))
+    if len(given) > MOST_RECORDS:
+        raise UsageError(
+            f"these are {counted(len(given), 'record')}",
+            f"give {MOST_RECORDS} at most; router explain takes a file",
+        )
+    return as_dict(explain(plan, given, None))
 
 
 def setting_rows(stream: Effective, workspace: Workspace) -> list[SettingRow]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fleet.details import declared_in, effective_of, setting_rows
+from fleet.details import declared_in, effective_of, explained, setting_rows
 from fleet.quarantine_rows import quarantine_row
 from fleet.replays import replay_row, replay_rows
 from fleet.status import overall
@@ -35,9 +35,10 @@ from router.run.facts import counted
 from router.run.ledger_rows import ledger_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fleet.lines import StatusLine
+    from fleet.status import Overall
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
     from headrace.http.detail_rows import DeclaredRow, LedgerRow, QuarantineRow, SettingRow
@@ -51,6 +52,8 @@ class StatusFacts(Facts):
         self._workspace = workspace
         self._region = region
         self._overall = Looked("status", lambda: overall(workspace, region))
+        # What follows from the files of one look.
+        self._declared: tuple[Overall | None, Sequence[DeclaredRow]] = (None, ())
         self._replays = Looked("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
@@ -111,7 +114,9 @@ class StatusFacts(Facts):
     def declared(self) -> Sequence[DeclaredRow]:
         """Return all files, each topic's own among them."""
         found = self._overall.value()
-        return [] if found is None else [declared_in(one) for one in found.files]
+        if found is not None and found is not self._declared[0]:
+            self._declared = found, [declared_in(one) for one in found.files]
+        return self._declared[1]
 
     def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
         """Return the ledgers of a stream as they are in Kafka."""
@@ -131,6 +136,11 @@ class StatusFacts(Facts):
         if found is None or found.config.quarantine is None:
             return None
         return quarantine_row(self._workspace, found)
+
+    def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
+        """Return what a stream makes of records, as its file is now."""
+        found = self._stream(stream)
+        return None if found is None else explained(found, self._workspace, records)
 
     def _stream(self, name: str) -> Effective | None:
         whole = self._overall.value()

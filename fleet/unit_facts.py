@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from fleet.details import declared_row, setting_rows
+from fleet.details import declared_row, explained, setting_rows
 from fleet.line_unit import LineUnit
 from fleet.quarantine_rows import quarantine_row
 from fleet.replays import replay_row, replay_rows
@@ -25,9 +26,9 @@ from lake_writer.facts import TableFacts
 from router.run.facts import StreamFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fleet.follow import Wanted
+    from fleet.follow import Key, Wanted
     from fleet.process_unit import ProcessUnit
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
@@ -51,6 +52,9 @@ class FleetFacts(Facts):
         self._region = region
         self._units = units
         self._problems = problems
+        # What follows from a file as it is now: it is asked for again and again.
+        self._declared: dict[Key, tuple[Wanted, DeclaredRow]] = {}
+        self._settings: dict[str, tuple[Wanted, Sequence[SettingRow]]] = {}
         self._replays = Looked("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
@@ -92,7 +96,9 @@ class FleetFacts(Facts):
         """Return the files that are run, in their last good form, and those that are broken."""
         broken = {one.path: one for one in sorted(self._problems(), reverse=True)}
         found = [
-            declared_row(one.config, one.path, shown(broken.pop(one.path, None)))
+            replace(self._row(one), problem=shown(broken.pop(one.path, None)))
+            if one.path in broken
+            else self._row(one)
             for one, _ in self._units()
         ]
         for path, problem in broken.items():
@@ -109,8 +115,15 @@ class FleetFacts(Facts):
 
     def settings(self, stream: str) -> Sequence[SettingRow] | None:
         """Return what a stream runs with."""
+        wanted = next((one for one, _ in self._units() if one.key == ("stream", stream)), None)
+        known = self._settings.get(stream)
+        if wanted is None or (known is not None and known[0] is wanted):
+            return None if known is None else known[1]
         found = self._stream(stream)
-        return None if found is None else setting_rows(*found)
+        if found is None:
+            return None
+        self._settings[stream] = wanted, setting_rows(*found)
+        return self._settings[stream][1]
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         """Return a stream's rejected records, read from Kafka now."""
@@ -118,6 +131,17 @@ class FleetFacts(Facts):
         if found is None or found[0].config.quarantine is None:
             return None
         return quarantine_row(found[1], found[0])
+
+    def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
+        """Return what a stream makes of records, by the form that runs."""
+        found = self._stream(stream)
+        return None if found is None else explained(*found, records)
+
+    def _row(self, wanted: Wanted) -> DeclaredRow:
+        known = self._declared.get(wanted.key)
+        if known is None or known[0] is not wanted:
+            known = self._declared[wanted.key] = wanted, declared_row(wanted.config, wanted.path)
+        return known[1]
 
     def _stream(self, name: str) -> tuple[Effective, Workspace] | None:
         for wanted, _ in self._units():

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from importlib import metadata
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from headrace.http.rows import NotReady
 from headrace.metrics.definitions import BUILD_INFO, JOB_UP
 from headrace.metrics.text import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from headrace.http.detail_rows import DeclaredRow, LedgerRow, QuarantineRow, SettingRow
     from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
@@ -78,6 +78,10 @@ class Facts:
 
     def quarantine(self, stream: str) -> QuarantineRow | None:  # noqa: ARG002 - who knows it overrides it
         """Return a stream's rejected records; None where it keeps none. It may ask Kafka, and wait."""
+        return None
+
+    def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
+        """Return what a stream makes of records, a line each; None where that is unknown."""
         return None
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 OPEN: Final = ("/login", "/static/")
 COOKIE: Final = "headrace"
 FOUND: Final = 303
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # Kubernetes asks these without a token; without one they answer with a word.
 PROBES: Final = frozenset({"/livez", "/readyz"})
 ALWAYS: Final = {
@@ -63,6 +64,8 @@ class Guard:
 
     def _refusal(self, headers: Headers, scope: Scope) -> Response | None:
         path = scope["path"]
+        if scope["method"] not in READING and not is_same_origin(headers):
+            return self._refuse(403, "a page of another origin may not send this")
         if self._address.is_loopback:
             # A page whose name was made to point here sends its own name.
             if not is_own_host(headers.getlist("host")):
@@ -91,6 +94,18 @@ def is_own_host(named: list[str]) -> bool:
     except ValueError:
         return False
     return host is not None and is_loopback(host)
+
+
+def is_same_origin(headers: Headers) -> bool:
+    """Whether a request is none that a page of another origin made a browser send.
+
+    Browsers say so of each request that may change something; programs say nothing of it.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host")
 
 
 def knows_token(headers: Headers, token: Secret | None) -> bool:

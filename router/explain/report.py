@@ -21,12 +21,16 @@ LONGEST_TEXT = 400
 
 def as_json(explanation: Explanation) -> str:
     """Return the whole explanation as one JSON object."""
-    whole = {
+    return json.dumps(as_dict(explanation), indent=2, ensure_ascii=False)
+
+
+def as_dict(explanation: Explanation) -> dict[str, object]:
+    """Return the whole explanation."""
+    return {
         "stream": explanation.plan.stream,
         "outputs": {one.outlet.name: _output_fields(one) for one in explanation.evaluations},
         "records": [_record_fields(explanation, line, one) for line, one in explanation.records],
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False)
 
 
 def as_text(explanation: Explanation) -> str:

@@ -222,6 +222,13 @@ def test_the_ledger_adds_up_as_the_audit_has_it(room: Room) -> None:
     keep(page, "control-room-stream")
     page.locator("#settings summary").click()
     assert "streams/playback.yaml:3" in text(page, "#settings")
+    page.fill(
+        "#records", '{"event_id": "1", "event_type": "stop", "event_ts": 0}\n{"event_id": null}'
+    )
+    page.get_by_role("button", name="Explain").click()
+    page.wait_for_selector(".explained")
+    assert "starts topic playback_starts as json ○ filtered" in text(page, "#explain")
+    assert "▲ rejected event_id: expected str, got null" in text(page, "#explain")
     assert room.complaints == []
 
 

@@ -49,6 +49,8 @@ class Events:
 
     async def answer(self, request: Request, problem: Callable[[int, str], Response]) -> Response:
         """Begin a stream of events, unless too many are open."""
+        if request.method == "HEAD":
+            return Response(headers={"content-type": KIND})
         if self._open >= MOST_STREAMS:
             return problem(BUSY, f"{MOST_STREAMS} streams of events are open; close a page")
         query = request.query_params

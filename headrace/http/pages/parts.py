@@ -31,12 +31,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its parts from the top, and the same for programs."""
+    """A page: its parts from the top, and the same for programs; `still` never changes by itself."""
 
     title: str
     parts: Sequence[Part]
     data: Any
     current: str = ""
+    still: str = ""
 
 
 def changes(seen: Mapping[str, Part], parts: Sequence[Part]) -> Iterator[str]:

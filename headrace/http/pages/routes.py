@@ -14,6 +14,13 @@ from starlette.routing import Route
 from headrace.http.board import Facts
 from headrace.http.pages.assets import static
 from headrace.http.pages.events import Events, note
+from headrace.http.pages.explain import (
+    MOST_BYTES,
+    explained,
+    page_with,
+    records_in,
+    sent_text,
+)
 from headrace.http.pages.find import page_at
 from headrace.http.pages.other_pages import quarantine_view
 from headrace.http.pages.parts import Page, Part, SentPages
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 
     from headrace.http.board import Board
 
-FOUND, UNKNOWN, UNAVAILABLE = 200, 404, 503
+FOUND, BAD, UNKNOWN, TOO_LARGE, UNAVAILABLE = 200, 400, 404, 413, 503
 TWIN: Final = ".json"
 MOST_WANTED: Final = 200
 # No script and no style but our own files, and nothing from or to another machine.
@@ -47,6 +54,8 @@ def page_routes(board: Board, problem: Callable[[int, str], Response]) -> Sequen
         Route("/replays", pages.page),
         Route("/replays.json", pages.page),
         *(Route(f"/{kind}/{{name}}", pages.page) for kind in KINDS),
+        Route("/streams/{name}", pages.explain, methods=["POST"]),
+        Route("/api/v1/streams/{name}/explain", pages.explain, methods=["POST"]),
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/v1/events", pages.events, methods=["GET"]),
         Route("/api/v1/streams/{name}/ledger", pages.ledger),
@@ -77,11 +86,26 @@ class _Pages:
             return answer_json(found.data)
         if found is None:
             return self._missing(raw, snapshot.at)
-        query = {"q": wanted} if wanted else {}
-        seen = self._sent.add([note(""), *found.parts])
-        place = urlencode({"page": raw, "seen": seen, **query}, quote_via=quote)
-        twin = f"{'/index' if raw == '/' else raw}{TWIN}"
-        return self._html(found, snapshot.at, f"/api/v1/events?{place}", twin)
+        return self._live(found, snapshot.at, raw, {"q": wanted} if wanted else {})
+
+    async def explain(self, request: Request) -> Response:
+        name, is_api = request.path_params["name"], request.scope["path"].startswith("/api/")
+        text = await sent_text(request)
+        if text is None:
+            return self._problem(TOO_LARGE, f"send {MOST_BYTES // 1024} KiB at most")
+        records = text if is_api else records_in(text)
+        answer = await run_in_threadpool(explained, self._facts, name, records)
+        if answer is None:
+            return self._problem(UNKNOWN, "there is no such stream")
+        if is_api and answer.problem is not None:
+            return self._problem(BAD, answer.problem)
+        if is_api:
+            return answer_json(answer.found)
+        path, snapshot = f"/streams/{quote(name, safe='')}", await self._snapshots.now()
+        found = await run_in_threadpool(page_at, self._facts, snapshot, path)
+        if found is None:
+            return self._missing(path, snapshot.at)
+        return self._live(page_with(found, name, records, answer), snapshot.at, path)
 
     async def events(self, request: Request) -> Response:
         return await self._events.answer(request, self._problem)
@@ -118,6 +142,15 @@ class _Pages:
         html = render("problem.html", message=message, advice=advice)
         page = Page(title, [Part("problem", html)], None)
         return self._html(page, at, "", f"{path}{TWIN}", status)
+
+    def _live(
+        self, page: Page, at: str, path: str, query: Mapping[str, str] | None = None
+    ) -> Response:
+        """Return a page whose parts follow what happens."""
+        seen = self._sent.add([note(""), *page.parts])
+        place = urlencode({"page": path, "seen": seen, **(query or {})}, quote_via=quote)
+        twin = f"{'/index' if path == '/' else path}{TWIN}"
+        return self._html(page, at, f"/api/v1/events?{place}", twin)
 
     def _html(self, page: Page, at: str, events: str, twin: str, status: int = FOUND) -> Response:
         values: Mapping[str, object] = {

@@ -56,7 +56,8 @@ def stream_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
         ),
         Part("settings", render("settings.html", settings=view.settings)),
     ]
-    return Page(f"Stream {name}", parts, view)
+    still = render("explain.html", name=name, records="", found=None, problem=None, advice=None)
+    return Page(f"Stream {name}", parts, view, still=still)
 
 
 def _ledger(ledger: LedgerRow, row: OutputRow | None, snapshot: Snapshot, view: StreamView) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -35,6 +36,8 @@ def environment() -> Environment:
         "time": formats.time,
         "mark": formats.mark,
         "location": formats.location,
+        # As text, which is then escaped: jinja2's own filter writes for scripts.
+        "json": lambda value: json.dumps(value, ensure_ascii=False),
         "segment": lambda text: quote(text, safe=""),
     }
     found.globals["asset"] = assets.address

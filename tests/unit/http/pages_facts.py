@@ -6,9 +6,9 @@ import http.client
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ClusterUnreachable
+from headrace.errors import ClusterUnreachable, UsageError
 from headrace.http.address import Address
 from headrace.http.board import Board, Facts
 from headrace.http.detail_rows import (
@@ -36,7 +36,7 @@ from headrace.signals import Drain
 from tests.limits import LIMIT_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SECRET = "0123456789abcdef-long"  # noqa: S105 - the test's own
 SCRIPT = "<script>alert('1')</script>"
@@ -186,6 +186,29 @@ class Workspace(Facts):
             SettingRow("source.properties.sasl.password", "***", "streams/plays.yaml:4"),
             SettingRow("trigger", 5, "default"),
         ]
+
+    def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
+        if stream != "plays":
+            return None
+        if "refused" in records:
+            raise UsageError("a line of text is not an Avro record", "wrap it")
+        outputs = {"starts": {"outcome": "written", "key": SCRIPT, "value": {"text": records}}}
+        return {
+            "stream": stream,
+            "outputs": {"starts": {"to": "topic plays_starts as json"}},
+            "records": [
+                {"line": 1, "bad": None, "masked": [], "outputs": outputs},
+                {
+                    "line": 2,
+                    "bad": {
+                        "rule": "required",
+                        "column": "id",
+                        "reason": "id is missing",
+                        "becomes": "quarantine",
+                    },
+                },
+            ],
+        }
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         if self.is_kafka_away:

@@ -128,6 +128,7 @@ def test_streams_are_bounded_and_let_go_of(monkeypatch: pytest.MonkeyPatch) -> N
             following(first, "beat")
             with one.events() as second:
                 assert second.status == 503
+        assert one.ask("/api/v1/events", "HEAD").status == 200
         assert wait_until(lambda: is_open(one), LIMIT_S)
 
 
