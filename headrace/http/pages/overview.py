@@ -103,6 +103,7 @@ def page(snapshot: Snapshot, wanted: str = "") -> Page:
             or snapshot.tables
             or snapshot.apps
             or snapshot.declared
+            or snapshot.replays
             or snapshot.not_ready
         ),
         "wanted": wanted,
@@ -218,7 +219,7 @@ def _way(snapshot: Snapshot) -> list[Stop]:
     topics = {source for one in snapshot.declared if one.kind == "stream" for source in one.sources}
     outputs = [output for stream in snapshot.streams for output in stream.outputs]
     rate = sum(snapshot.rates.values()) if snapshot.rates else None
-    return [
+    whole = [
         Stop("topic", len(topics), "", _rate_note(rate)),
         Stop(
             "stream",
@@ -241,6 +242,8 @@ def _way(snapshot: Snapshot) -> list[Stop]:
             _lag_note([source.lag for one in snapshot.apps for source in one.sources]),
         ),
     ]
+    # A command that is about one thing declares nothing: it shows that, and no way.
+    return whole if snapshot.declared else []
 
 
 def _rate_note(rate: float | None) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headrace.http.board import Facts
 from headrace.http.detail_rows import LedgerRow
-from headrace.http.rows import NotReady
-from tests.unit.http.pages_facts import SCRIPT, Many, Workspace, partition, served
+from headrace.http.rows import NotReady, ReplayRow
+from tests.unit.http.pages_facts import SCRIPT, Many, Workspace, partition, replay_row, served
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,6 +152,45 @@ def test_an_empty_workspace_says_what_to_do_first() -> None:
     text = read(Facts(), "/").text
     assert "Nothing is declared yet" in text
     assert "headrace init plays" in text
+
+
+def test_a_command_about_one_thing_shows_that() -> None:
+    class Replay(Facts):
+        def replays(self) -> list[ReplayRow]:
+            return [replay_row()]
+
+    found = read(Replay(), "/")
+    assert "Everything is at work" in found.text
+    assert "replay-1" in found.text
+    assert "topic" not in found.text
+
+
+CSS = Path(__file__).parents[3] / "headrace/http/pages/static/control-room.css"
+TEXT_COLOURS = ("ink", "soft", "faint", "link", "ok", "bad", "wait", "blue", "quarantined")
+GROUNDS = ("ground", "card", "bad-ground", "wait-ground")
+# Of WCAG 2.2, level AA, for text of any size.
+LEAST_CONTRAST = 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_colour_of_a_text_is_readable_on_every_ground(scheme: str) -> None:
+    root, _, further = CSS.read_text().partition("@media (prefers-color-scheme: dark)")
+    text = root if scheme == "light" else further.partition("\n}\n")[0]
+    colours = {name: luminance(value) for name, value in re.findall(r"--([\w-]+): #(\w+);", text)}
+    pairs = [(one, ground) for one in TEXT_COLOURS for ground in GROUNDS]
+    low = [pair for pair in pairs if contrast(*(colours[one] for one in pair)) < LEAST_CONTRAST]
+    assert low == []
+
+
+def luminance(hexadecimal: str) -> float:
+    whole = hexadecimal if len(hexadecimal) == 6 else "".join(2 * one for one in hexadecimal)
+    parts = [int(whole[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: float, other: float) -> float:
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
 
 
 def test_a_command_that_starts_has_pages() -> None:
