@@ -16,6 +16,7 @@ from headrace.config.common.units import parse_duration
 from headrace.config.load import load_workspace
 from headrace.contract import INGESTION_TS
 from headrace.iceberg.catalog import load_table
+from headrace.state_version import require_known
 from headrace.times import MICROSECOND
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ class Replay:
         """
         from backfill.apps.streams import open_streams  # noqa: PLC0415 - a walk needs no Spark
 
+        # The session may be the program's own, whose start has not done it.
+        require_known(self.workspace.state_dir)
         plan_file = state_of(self.workspace, run_id).store_plan(self.plan)
         self.plan = read_plan(plan_file)
         for source in sources_of(self.workspace, self.plan).values():

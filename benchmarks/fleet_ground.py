@@ -145,6 +145,11 @@ class Up:
                 found.append(json.loads(line))
         return found
 
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> float:
         """Let it end in order; return how long that took."""
         began_s = time.monotonic()

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.http.address import Address
 
-# How long a start waits for a cluster to tell its topics; one that is away tells them later.
+# How long a start waits for the topics of a cluster. A cluster that is away can answer later.
 FIRST_ANSWER_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class OneFile:
     """One file for many topics that is run instead of a workspace, and the outputs of its streams."""
 
     path: Path
@@ -47,9 +47,9 @@ def run_fleet(
     region: str | None,
     board: Board,
     say: Callable[[str], object],
-    only: Only | None = None,
+    only: OneFile | None = None,
 ) -> None:
-    """Run all that is declared until asked to drain; `say` is told when it is at work."""
+    """Run all that is declared until asked to drain; `say` is called when Spark has started."""
     path = None if only is None else only.path
     if path is not None:
         _require_good(workspace, path)
@@ -87,11 +87,11 @@ def run_file(  # noqa: PLR0913 - as the command is asked for
 
     board = Board(shown_path(path), drain := Drain())
     with drain, serving(http, board):
-        run_fleet(workspace, region, board, say, Only(absolute(path), outputs))
+        run_fleet(workspace, region, board, say, OneFile(absolute(path), outputs))
 
 
 def _require_good(workspace: Workspace, path: Path) -> None:
-    """Raise what is wrong with a file, also beside the others of its workspace."""
+    """Raise the mistakes of a file, including those that it has only beside the other files."""
     _, files = checked_workspace(workspace.root)
     problems = [
         problem for one in files if one.document.path == path for problem in one.document.problems

@@ -1,4 +1,4 @@
-"""Which of the files that are wanted run by themselves, and Spark's settings for them."""
+"""Which files a fleet runs all the time, and Spark's settings for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_live(wanted: Wanted) -> bool:
-    """Whether it is to run: an application whose file selects a table alone is there for replays."""
+    """Whether a file is to run. An application that reads only tables is there for replays."""
     if not isinstance(wanted.config, App):
         return True
     sources = selected(wanted.config, {}).values()

@@ -1,4 +1,4 @@
-"""What tells that a file has changed, for thousands of files, again and again."""
+"""Detects changed files among thousands, without reading them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Stamp: TypeAlias = tuple[int, int, int] | None
 
-# A folder that changed so lately may change again without another time: the kernel's clock ticks.
+# A folder that changed so recently may change again and keep its time: the kernel's clock ticks.
 UNSETTLED_NS: Final = 2 * 10**9
 
 
@@ -28,7 +28,7 @@ class YamlFiles:
     _is_settled: bool = False
 
     def now(self) -> list[Path]:
-        """Return those that there are now."""
+        """Return the files that exist now."""
         if not self._is_settled or any(stamp(one) != known for one, known in self._folders.items()):
             seen = [self.root]
             self._files = list(yaml_files(self.root, seen))

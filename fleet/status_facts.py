@@ -1,4 +1,4 @@
-"""What `headrace ui` tells: what is true in Kafka, in the tables and on this host, whoever runs it."""
+"""What `headrace ui` reports: the state in Kafka, in the tables and on this host, whoever runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fleet.status import overall
 from headrace.config.stream.file import Stream
 from headrace.contract import QUARANTINE
 from headrace.errors import HeadraceError
-from headrace.http.board import Facts, Looked
+from headrace.http.board import CachedAnswer, Facts
 from headrace.http.rows import (
     AppRow,
     NotReady,
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 
 class StatusFacts(Facts):
-    """The lines of `headrace status`, looked at again while somebody wants them."""
+    """The lines of `headrace status`. They are computed again while somebody asks for them."""
 
     def __init__(self, workspace: Workspace, region: str | None) -> None:
         self._workspace = workspace
         self._region = region
-        self._overall = Looked("status", lambda: overall(workspace, region))
+        self._overall = CachedAnswer("status", lambda: overall(workspace, region))
         # What follows from the files of one look.
         self._declared: tuple[Overall | None, Sequence[DeclaredRow]] = (None, ())
-        self._replays = Looked("replays", lambda: replay_rows(workspace))
+        self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
         """Return all streams, lake tables and applications."""
@@ -62,7 +62,7 @@ class StatusFacts(Facts):
         yield from dict.fromkeys((one.kind, one.name) for one in found)
 
     def resting(self) -> Iterator[NotReady]:
-        """Return what does not run; this command is ready all the same."""
+        """Return what does not run. `headrace ui` is ready even so."""
         for one in self._of("stream", "lake_table", "app"):
             if one.state != "running":
                 why = one.problem or f"it is {one.state}"
@@ -154,7 +154,7 @@ class StatusFacts(Facts):
         return None
 
     def samples(self) -> Iterator[Sample]:
-        """Return what can be told without the jobs; counters are those of the ledgers."""
+        """Return the metrics that are known without the jobs. Counters come from the ledgers."""
         for one in self._of("stream", "lake_table"):
             labels = {"table": one.name}
             if one.kind == "stream":

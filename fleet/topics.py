@@ -1,4 +1,4 @@
-"""Which topics clusters have, asked again and again while something goes by it."""
+"""The topics that clusters have, asked for again every few seconds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class TopicWatch:
-    """Asks each cluster in a thread of its own: one that is away holds up nobody.
+    """Asks each cluster in a separate thread, so that a cluster that is away delays no other.
 
-    A topic counts as gone when it was missed twice: a broker that has just started may not know it.
+    A topic counts as gone when two answers in a row lack it. A broker that has just started may not
+    know it yet.
     """
 
     _asked: dict[str, _Cluster] = field(default_factory=dict)
@@ -46,14 +47,14 @@ class TopicWatch:
         return {name: one.topics for name, one in self._asked.items()}
 
     def wait(self, limit_s: float) -> bool:
-        """Wait until each cluster has answered, so long at most; return whether any is asked."""
+        """Wait until each cluster has answered, or for this time; return whether any is asked."""
         until_s = time.monotonic() + limit_s
         for one in self._asked.values():
             one.answered.wait(max(0.0, until_s - time.monotonic()))
         return bool(self._asked)
 
     def close(self) -> None:
-        """Ask no more; nobody waits for an answer."""
+        """Stop asking, without waiting for answers."""
         self.want({})
 
 
@@ -87,6 +88,9 @@ class _Cluster:
                         reason=problem.message,
                     )
                 is_away = True
+            except RuntimeError:
+                # At the end of the process its clients are closed.
+                return
             else:
                 gone = (self.topics or now) - now
                 found = now | (gone - missed)

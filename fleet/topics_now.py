@@ -1,4 +1,4 @@
-"""The files of a workspace, those for many topics once for each topic that there is now."""
+"""The files of a workspace. A file for many topics is there once for each topic that exists now."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from headrace.config.kind_files import CheckedFile
     from headrace.config.workspace.workspace import Workspace
 
-# A cluster's own client gives up a little earlier, and says why.
+# The client of a cluster gives up a little earlier, and gives the reason.
 LIMIT_S: Final = 12.0
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What became of the files, and why clusters did not tell their topics."""
+    """The files for each topic, and the reasons why clusters did not answer."""
 
     found: Expansion
     away: Mapping[str, HeadraceError]

@@ -1,4 +1,4 @@
-"""What the HTTP side of `headrace up` tells: what its jobs know, and of the rest what is declared."""
+"""What `headrace up` reports over HTTP: what its jobs know, and what is declared of the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.config.stream.effective import effective
 from headrace.config.stream.file import Stream
 from headrace.contract import QUARANTINE
 from headrace.errors import HeadraceError
-from headrace.http.board import Facts, Looked
+from headrace.http.board import CachedAnswer, Facts
 from headrace.http.detail_rows import DeclaredRow
 from headrace.http.rows import AppRow, NotReady, OutputRow, StreamRow, TableRow
 from headrace.problems import shown_path
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class FleetFacts(Facts):
-    """All that a `headrace up` is to run; its units are asked for each time."""
+    """All that `headrace up` is to run. Each answer looks at its units again."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class FleetFacts(Facts):
         # What follows from a file as it is now: it is asked for again and again.
         self._declared: dict[Key, tuple[Wanted, DeclaredRow]] = {}
         self._settings: dict[str, tuple[Wanted, Sequence[SettingRow]]] = {}
-        self._replays = Looked("replays", lambda: replay_rows(workspace))
+        self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
         """Return all files."""
@@ -63,7 +63,7 @@ class FleetFacts(Facts):
             yield from one.jobs()
 
     def not_ready(self) -> Iterator[NotReady]:
-        """Return what of them does not run."""
+        """Return the files that do not run."""
         for one in self._all():
             yield from one.not_ready()
 
@@ -178,7 +178,7 @@ def facts_of(wanted: Wanted, unit: LineUnit | ProcessUnit | None) -> Facts:
 
 
 class Declared(Facts):
-    """A file whose jobs are not there, or in another process: it is known whether that runs."""
+    """A file without jobs in this process. Of a separate process, only whether it runs is known."""
 
     def __init__(
         self, config: Stream | LakeTable | App, problem: str | None, *, runs: bool

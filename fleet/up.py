@@ -24,7 +24,8 @@ from headrace.line.background import Askers
 from headrace.line.line import Line
 from headrace.problems import counted, shown_path
 from lake_writer.writer import LakeWriter
-from router.run.jobs import StreamRouter, session_settings
+from router.run.jobs import StreamRouter
+from router.run.session import session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

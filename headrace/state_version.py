@@ -1,4 +1,4 @@
-"""What form state has: an older one is gone on from, a newer one is told apart from damage."""
+"""The version of state: older state is read, and newer state is refused instead of called damaged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE: Final = "version"
 
 
 class WrittenByNewer(Terminal):
-    """State that this headrace is too old for."""
+    """State of a version that this headrace does not know yet."""
 
     def __init__(self, what: str, found: int, known: int) -> None:
         super().__init__(
@@ -29,11 +29,21 @@ class WrittenByNewer(Terminal):
 
 def require_known(state_dir: Path) -> None:
     """Refuse a state_dir that a newer headrace has written; a new one gets its version."""
+    refuse_newer(state_dir)
+    path = state_dir / FILE
+    if not path.exists():
+        state_files.write(path, f"{VERSION}\n".encode())
+
+
+def refuse_newer(state_dir: Path) -> None:
+    """Refuse a state_dir that a newer headrace has written. It only reads.
+
+    For commands that change what is there, but begin nothing in it.
+    """
     path = state_dir / FILE
     try:
         said = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        state_files.write(path, f"{VERSION}\n".encode())
         return
     try:
         found = int(said)

@@ -1,4 +1,4 @@
-"""What the HTTP side tells of a lake table, from what its writer knows."""
+"""What a lake writer reports over HTTP of its table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TableFacts(Facts):
         return [("lake_table", self._name)]
 
     def not_ready(self) -> Iterator[NotReady]:
-        """Return the table, where its writer is not at work."""
+        """Return the table if its writer does not run."""
         for one in self._standings():
             if (why := one.not_ready) is not None:
                 yield NotReady("lake_table", self._name, None, why, one.advice)

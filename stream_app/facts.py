@@ -1,4 +1,4 @@
-"""What the HTTP side tells of an application that runs in this process, from its query's progress."""
+"""What an application that runs in this process reports over HTTP: its query's progress."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from headrace.iceberg.catalog import load_table, spark_name
 from headrace.iceberg.replace import Replacement, replace_period
 from headrace.locks import hold
 from headrace.queries.checkpoint import watermark_us
+from headrace.state_version import refuse_newer
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def _replacement(sink: IcebergSink, run_id: str, emitted: Period | None) -> Repl
 
 def publish_run(workspace: Workspace, run_id: str) -> tuple[str, int]:
     """Publish what a run has staged; returns the table and the rows."""
+    refuse_newer(workspace.state_dir)
     state = state_of(workspace, run_id)
     record = state.require_record()
     if record.app is None or record.staged is None:

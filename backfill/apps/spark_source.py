@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from backfill.plan.plan import Plan
     from backfill.plan.steps import Step
     from backfill.plan.units import OffsetRange, Unit
-    from backfill.read.far_table import FarTable
+    from backfill.read.serializable_table import SerializableTable
 
 T = TypeVar("T")
 NAME = "headrace"
@@ -92,7 +92,7 @@ class ReplayPartition(InputPartition):
     units: Sequence[Unit]
     ranges: Sequence[OffsetRange] = ()
     columns: tuple[str, ...] | None = None
-    far: FarTable | None = None
+    shipped: SerializableTable | None = None
 
 
 class FinishedPartition(InputPartition):
@@ -110,7 +110,7 @@ class StepReader(DataSourceStreamReader):
         self._pace: Throttle | None = None
         self._claim: Claim | None = None
         self._is_released = False
-        self._far: FarTable | None = None
+        self._shipped: SerializableTable | None = None
         self._looked_up_s = 0.0
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -154,7 +154,7 @@ class StepReader(DataSourceStreamReader):
             else [(chain, []) for chain in even_chains(units, readers)]
         )
         return [
-            ReplayPartition(first, number, len(shares), *share, columns, self._far_table())
+            ReplayPartition(first, number, len(shares), *share, columns, self._shipped_table())
             for number, share in enumerate(shares)
         ]
 
@@ -174,7 +174,7 @@ class StepReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # The plan of a year need not travel to every task.
-        return {**self.__dict__, "_plan": None, "_pace": None, "_claim": None, "_far": None}
+        return {**self.__dict__, "_plan": None, "_pace": None, "_claim": None, "_shipped": None}
 
     def release(self) -> None:
         """Remove the tag of the table's snapshot: all is processed."""
@@ -202,19 +202,19 @@ class StepReader(DataSourceStreamReader):
             self._plan = read_plan(Path(self._options["plan"]))
         return self._plan
 
-    def _far_table(self) -> FarTable | None:
+    def _shipped_table(self) -> SerializableTable | None:
         """Return what tasks on other machines need of the table; None where they are here."""
         relay = RelayAddress.of_json(self._options.get(RELAY))
         now_s = time.monotonic()
-        if relay is not None and (self._far is None or now_s - self._looked_up_s > LOOKED_UP_S):
-            from backfill.read.far_table import FarTable  # noqa: PLC0415 - as above
+        if relay is not None and (self._shipped is None or now_s - self._looked_up_s > LOOKED_UP_S):
+            from backfill.read.serializable_table import SerializableTable  # noqa: PLC0415 - as above
             from headrace.config.load import load_workspace  # noqa: PLC0415 - as above
 
             workspace = load_workspace(Path(self._options["workspace"]))
             head = read_head(Path(self._options["plan"]))
-            self._far = FarTable.of(workspace, self._options["table"], head, relay)
+            self._shipped = SerializableTable.of(workspace, self._options["table"], head, relay)
             self._looked_up_s = now_s
-        return self._far
+        return self._shipped
 
     def _wait_for(self, step: Step) -> None:
         """Wait until the rate allows a step, with the rows of all sources.

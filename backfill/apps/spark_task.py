@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from backfill.apps.spark_source import ReplayPartition
-    from backfill.read.far_table import FarTable
+    from backfill.read.serializable_table import SerializableTable
 
 
 # Opened tables are kept by a worker for so long: the keys that a catalog hands out expire.
@@ -61,7 +61,7 @@ def read_partition(
         asked["columns"] = ",".join(read)
         if not share.ranges:
             asked["thin"] = "yes"
-    source = open_table(asked, share.far)
+    source = open_table(asked, share.shipped)
     settle()
     meter = TaskMeter(source.name, source.time_column, offsets=bool(share.ranges))
     batches = (
@@ -76,7 +76,7 @@ def read_partition(
         yield given if promised is None else with_blanks(given, promised, read)
     folder = Path(options["plan"]).parent
     path = file_of(folder, share.step, source.name, share.number, share.count)
-    meter.store(path, None if share.far is None else share.far.relay)
+    meter.store(path, None if share.shipped is None else share.shipped.relay)
 
 
 def last_row(schema: StructType, columns: Sequence[str]) -> pa.RecordBatch:
@@ -99,21 +99,23 @@ def schema_of(options: Mapping[str, str]) -> StructType:
     return spark_schema(source.columns, source.table.properties)
 
 
-def open_table(options: Mapping[str, str], far: FarTable | None = None) -> LakeSource:
+def open_table(options: Mapping[str, str], shipped: SerializableTable | None = None) -> LakeSource:
     """Open the table of those options at the snapshot that the plan has pinned."""
     what = tuple((name, options[name]) for name in OPENS if options.get(name))
-    return _kept(what, far, int(time.monotonic() // KEPT_S))
+    return _kept(what, shipped, int(time.monotonic() // KEPT_S))
 
 
 @lru_cache(maxsize=16)
-def _kept(options: tuple[tuple[str, str], ...], far: FarTable | None, _while: int) -> LakeSource:
+def _kept(
+    options: tuple[tuple[str, str], ...], shipped: SerializableTable | None, _while: int
+) -> LakeSource:
     named = dict(options)
-    plan = read_head(Path(named["plan"])) if far is None else far.plan()
+    plan = read_head(Path(named["plan"])) if shipped is None else shipped.plan()
     pinned = {source.name: source for source in plan.sources}
     table = named["table"]
     if table not in pinned:
         raise UsageError(f"the plan has no table {table}", f"it has {', '.join(sorted(pinned))}")
-    workspace = load_workspace(Path(named["workspace"])) if far is None else None
+    workspace = load_workspace(Path(named["workspace"])) if shipped is None else None
     columns = [name for name in named.get("columns", "").split(",") if name]
     return LakeSource(
         workspace,
@@ -128,7 +130,7 @@ def _kept(options: tuple[tuple[str, str], ...], far: FarTable | None, _while: in
         thin="thin" in named,
         with_arrivals="ahead" in named,
         as_stored=False,
-        opened=None if far is None else far.open(),
+        opened=None if shipped is None else shipped.open(),
     )
 
 

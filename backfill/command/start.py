@@ -34,6 +34,7 @@ from headrace.http.server import serving
 from headrace.locks import AlreadyRunning, hold
 from headrace.secret import Secret
 from headrace.signals import Drain
+from headrace.state_version import refuse_newer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -82,6 +83,7 @@ class ReplayOutcome(NamedTuple):
 
 def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
     """Replay until all is delivered, or until asked to drain."""
+    refuse_newer(workspace.state_dir)
     record = None
     if options["resume"]:
         record = state_of(workspace, options["run_id"] or "").require_record()

@@ -1,4 +1,4 @@
-"""`backfill compare` and `backfill publish`: what becomes of a replay's result."""
+"""`backfill compare`, `sweep` and `publish`: commands about the result of a replay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     default="100",
     show_default=True,
     metavar="PERCENT",
-    help="The exit code is 1 if less than this matches.",
+    help="How much has to match. If less matches, the exit code is 1.",
 )
 @click.option("--time", "time_column", metavar="COLUMN", help="The column with the time of a row.")
 @click.option(
@@ -40,21 +40,22 @@ if TYPE_CHECKING:
     "app_path",
     type=click.Path(path_type=Path, dir_okay=False),
     help="With a period: the application (kind: app) of these results. Its sources show which"
-    " records came later than its watermark allows. A mismatch near such a record is called late.",
+    " records came later than its watermark allows. A mismatch near such a record counts as late.",
 )
 @click.option(
     "--boundary",
     default="1h",
     show_default=True,
     metavar="DURATION",
-    help="With a period: the distance from its start, its end or a late record that counts as near.",
+    help="With a period: how far from its start, its end or a late record a mismatch may be to count"
+    " as near.",
 )
 @click.option(
     "--examples",
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="How many mismatches of each kind to show.",
+    help="How many mismatches of each kind are shown.",
 )
 @command_options
 def compare(  # noqa: PLR0917 - click passes them by name
@@ -73,13 +74,14 @@ def compare(  # noqa: PLR0917 - click passes them by name
     as_json: bool,
     workspace: Workspace,
 ) -> int:
-    r"""Compare two tables by key: what percentage matches, and of which kind the mismatches are.
+    r"""Compare two tables by key: show how much matches, and which kinds of mismatches there are.
 
     Rows with the same key are compared as a set; their order does not matter. Each mismatch counts
     once: **missing** (only the left table has the key), **extra** (only the right table has it),
-    **differing** (other values), **repeated** (one table has the key more often). With a period,
-    **boundary** is any mismatch within --boundary of its start or end. With -c, **late** is a
-    mismatch within --boundary of a record that came after the live watermark had passed it.
+    **differing** (the values differ), **repeated** (one table has more rows with the key). With a
+    period, a mismatch within --boundary of its start or end counts as **boundary**. With -c, a
+    mismatch within --boundary of a record that came after the live watermark had passed it counts
+    as **late**.
 
         backfill compare --left lake.playback.sessions \
             --right lake.playback.sessions__again --key user_id,started \
@@ -108,7 +110,7 @@ def compare(  # noqa: PLR0917 - click passes them by name
     "start",
     required=True,
     metavar="TIME",
-    help="The start of a period that went well.",
+    help="The start of a period in which everything went well.",
 )
 @click.option("--end-ts", "end", required=True, metavar="TIME", help="Its end, not included.")
 @click.option("--warmup", metavar="DURATION", help="Also read this much before the start.")
@@ -127,7 +129,7 @@ def compare(  # noqa: PLR0917 - click passes them by name
     default="100",
     show_default=True,
     metavar="PERCENT",
-    help="A safe threshold matches at least this.",
+    help="How much of a safe threshold's result has to match.",
 )
 @command_options
 def sweep(  # noqa: PLR0917 - click passes them by name
@@ -146,10 +148,11 @@ def sweep(  # noqa: PLR0917 - click passes them by name
 ) -> int:
     r"""Find the cheapest safe threshold: replay a period with each one and compare the results.
 
-    Choose a period of an hour or two that went well. A threshold is safe if no record was dropped
-    as late and the result matches the live one; the cheapest took the least time. A small threshold
-    cuts files and makes many steps; a large one makes the application keep more state. Each replay
-    writes to a separate table, which is removed afterwards.
+    Choose a period of an hour or two in which everything went well. A threshold is safe if its
+    replay drops no record as late and its result matches the live one. The cheapest safe threshold
+    is the one whose replay takes the least time. A small threshold cuts files and makes many steps;
+    a large one makes the application keep more state. Each replay writes to a separate table, which
+    is removed afterwards.
 
         backfill sweep -c apps/rmi.yaml --key impression_id,play_id \
             --thresholds 1min,15min --warmup 75min --cooldown 2h \
@@ -172,9 +175,9 @@ def publish(run_id: str, *, as_json: bool, workspace: Workspace) -> None:
     r"""Put the staged result of a replay into the application's table, in one commit.
 
     The mode of the sink decides how: **append** adds the rows, **upsert** merges them by key,
-    **replace** replaces all rows whose time lies in the replay's period. A live job may write to
-    the table at the same time. The staging table is removed. If the command is killed at any point,
-    run it again.
+    **replace** replaces all rows whose time is in the replay's period. A live job may write to the
+    table at the same time. The staging table is removed. If the command is killed at any point, run
+    it again.
 
         backfill replay -c apps/sessions.yaml --stage --run-id again \
             --start-ts 2026-03-01 --end-ts 2026-03-02 --warmup 2h --cooldown 2h
@@ -190,7 +193,7 @@ def publish(run_id: str, *, as_json: bool, workspace: Workspace) -> None:
 
 
 def say_staged(workspace: Workspace, run_id: str) -> None:
-    """Say on stderr where a run's result waits, and what brings it into the table."""
+    """Show on stderr where a run's result is staged, and how to compare and publish it."""
     from backfill.run.request import state_of
 
     record = state_of(workspace, run_id).record()

@@ -15,6 +15,7 @@ from headrace.errors import UsageError
 from headrace.iceberg.replace import drop_branch
 from headrace.iceberg.tables import drop_table
 from headrace.locks import AlreadyRunning, hold
+from headrace.state_version import refuse_newer
 
 if TYPE_CHECKING:
     from backfill.run.state import RunRecord
@@ -72,6 +73,7 @@ def status_of(workspace: Workspace, run_id: str) -> RunStatus:
 
 def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> CancelledRun:
     """End a run for good: its tags, its plan and position and, if asked, its output."""
+    refuse_newer(workspace.state_dir)
     state = state_of(workspace, run_id)
     record = state.record()
     if record is None:

@@ -1,4 +1,4 @@
-"""What the HTTP side tells of a replay that runs in this process."""
+"""What a replay that runs in this process reports over HTTP."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ReplayFacts(Facts):
                 self._units.setdefault(name, []).append((step.number, us))
 
     def reached(self, reach: Reach) -> None:
-        """Keep how far it is; a source of which nothing came stays where it was."""
+        """Store how far the replay is. A source without new records stays where it was."""
         self._reach = replace(reach, newest_us={**self._reach.newest_us, **reach.newest_us})
 
     def jobs(self) -> Sequence[tuple[str, str]]:

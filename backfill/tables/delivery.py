@@ -18,6 +18,7 @@ from backfill.run.request import held_by, record_of, state_of
 from headrace.errors import UsageError
 from headrace.locks import hold
 from headrace.records.arrow import times_of
+from headrace.state_version import require_known
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -151,6 +152,8 @@ def delivery(
 
     Without a request the run goes on by the plan that it was begun with.
     """
+    # A start of Spark does it, too, but this needs no Spark.
+    require_known(workspace.state_dir)
     state = state_of(workspace, run.run_id)
     with hold(state.lock, *held_by(run.run_id)):
         if request is None:

@@ -1,4 +1,4 @@
-"""Where an application, or a replay of it, keeps its state: held by who runs it, on any host."""
+"""The state of an application or of its replay: where it is, and that one process holds it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOME = "home"
 
 @dataclass(frozen=True, slots=True)
 class HeldState:
-    """What is held: a folder of this host, and its checkpoint there or elsewhere.
+    """State that this process holds: a folder of this host, and a checkpoint there or elsewhere.
 
     `still_ours` raises where another host may run it by now.
     """
@@ -48,8 +48,8 @@ def held_state(
 ) -> Iterator[HeldState]:
     """Hold the state of an application or a replay; refuse a disk that its tasks do not reach.
 
-    `held_by` is what it is called, and what whoever comes second can do. Elsewhere its checkpoint
-    has the same path as in `state_dir`.
+    `held_by` names the state, and says what a second process can do. A checkpoint that is not in
+    `state_dir` has the same path below `checkpoint_dir`.
     """
     what, _ = held_by
     with contextlib.ExitStack() as held:
@@ -73,16 +73,16 @@ def held_state(
 
 
 def refuse_elsewhere(checkpoint: Place, what: str) -> None:
-    """Refuse what is kept beside a checkpoint on the driver's disk, where that is not there."""
+    """Refuse sources whose files are beside the checkpoint, if it is not on the driver's disk."""
     if isinstance(checkpoint, HadoopPath):
         raise UsageError(
-            f"{what} keeps files beside the checkpoint, which lies at {checkpoint}",
+            f"{what} keeps files beside the checkpoint, and the checkpoint is at {checkpoint}",
             "that needs a checkpoint in state_dir: leave out checkpoint_dir in headrace.yaml",
         )
 
 
 def _home(folder: Path) -> str:
-    """Return what tells this state_dir from that of another host."""
+    """Return a name of this state_dir that no other host's state_dir has."""
     file = folder / HOME
     state_files.write_first(file, uuid4().hex.encode())
     return file.read_text()
@@ -97,6 +97,6 @@ def _reached(url: str) -> Iterator[None]:
     except Py4JJavaError as problem:
         why = str(problem.java_exception.getMessage()).partition("\n")[0]
         raise Transient(
-            f"the place of checkpoints, {url}, is not reached: {why}",
-            "check checkpoint_dir in headrace.yaml, and that this storage answers",
+            f"checkpoint_dir {url} cannot be reached: {why}",
+            "check the URL in headrace.yaml, and whether this storage answers",
         ) from None

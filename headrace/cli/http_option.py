@@ -1,4 +1,4 @@
-"""`--http HOST:PORT`: what a lasting command tells of itself while it runs."""
+"""`--http HOST:PORT`: the address at which a command reports its health and metrics."""
 
 from __future__ import annotations
 

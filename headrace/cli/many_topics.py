@@ -1,4 +1,4 @@
-"""Commands of one file, where the file is about many topics: one of them, or all."""
+"""Commands for a file for many topics: for one of the topics, or for all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-# What runs a whole workspace runs such a file, too; it stands above all stages, which know only this.
+# The fleet runs such a file. No stage may import it, so the stages find it by this entry point.
 RUNNERS: Final = "headrace.many_topics"
 
 topic_option = click.option(
@@ -47,7 +47,7 @@ def run_all(
 def ask_each(
     files: Sequence[CheckedFile], ask: Callable[[CheckedFile], Answer], drain: Drain | None = None
 ) -> Iterator[tuple[str, Answer | HeadraceError]]:
-    """Give the answer for each topic, until asked to drain; what is wrong with one hides no other."""
+    """Yield the answer for each topic, until asked to drain. A topic that fails hides no other."""
     for one in files:
         if drain is not None and drain.wait(0):
             return

@@ -1,4 +1,4 @@
-"""Checking thousands of files: by as many processes as there are cores."""
+"""Checks thousands of files, with as many processes as there are cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.config.common.section import KnownNames
     from headrace.config.kind_files import CheckedFile
 
-# Fewer are checked before another process would be at it.
+# Fewer files are checked before a second process would have started.
 MANY: Final = 200
 PIECES_EACH: Final = 4
 
@@ -34,5 +34,5 @@ def check_all(paths: Sequence[Path], known: KnownNames) -> list[CheckedFile]:
 
 
 def _may_fork() -> bool:
-    """Whether a fork of this process would be whole: threads are not in it."""
+    """Whether a fork of this process would be complete: a fork has none of its other threads."""
     return sys.platform == "linux" and threading.active_count() == 1

@@ -1,4 +1,4 @@
-"""Files for many topics, and the topics that there are: a file for each topic that matches.
+"""Makes one file for each topic that matches the pattern of a file for many topics.
 
 It decides which topics those are, and which of them cannot be told apart. Nobody is asked.
 """

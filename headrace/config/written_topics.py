@@ -1,4 +1,4 @@
-"""What the jobs of a file for many topics write: which topics those are, also of topics that are gone.
+"""The topics that the jobs of a file for many topics write, also for source topics that are gone.
 
 If they were read again, there would be topics with longer and longer names without an end.
 """

@@ -1,4 +1,4 @@
-"""What a command shows of itself."""
+"""What a command reports over HTTP."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Facts:
     """
 
     def jobs(self) -> Iterable[tuple[str, str]]:
-        """Return the kinds and names of all that is to be at work."""
+        """Return the kind and name of everything that should run."""
         return ()
 
     def not_ready(self) -> Iterable[NotReady]:
-        """Return what of it is not."""
+        """Return what of it does not run, with the reason."""
         return ()
 
     def resting(self) -> Iterable[NotReady]:
-        """Return what does not run, whether or not that is this command's to run."""
+        """Return everything that does not run, also what this command does not run itself."""
         return self.not_ready()
 
     def samples(self) -> Iterable[Sample]:
@@ -86,7 +86,7 @@ class Facts:
 
 
 class Board:
-    """What a command shows at this time: at first that it starts, at last that it stops."""
+    """What a command reports now: first that it starts, then its facts, last that it stops."""
 
     def __init__(self, command: str, drain: Drain) -> None:
         self.facts: Facts | None = None
@@ -124,8 +124,8 @@ PATIENCE_S: Final = 1.0
 FIRST_PATIENCE_S: Final = 20.0
 
 
-class Looked(Generic[T]):
-    """The answer to a question that takes a while; a thread of its own asks, while somebody wants it.
+class CachedAnswer(Generic[T]):
+    """The answer to a slow question. A thread asks again when somebody wants it and it is too old.
 
     Who wants it waits until a moment after it was asked, and then takes the last answer.
     """
@@ -150,13 +150,13 @@ class Looked(Generic[T]):
                 return self._answer
             if not self._is_asking:
                 self._is_asking, self._asked_at_s = True, time.monotonic()
-                threading.Thread(target=self._look, name=self._name, daemon=True).start()
+                threading.Thread(target=self._refresh, name=self._name, daemon=True).start()
             patience_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
             wait_s = self._asked_at_s + patience_s - time.monotonic()
             self._changed.wait_for(lambda: not self._is_asking, max(0.0, wait_s))
             return self._answer
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         answer: T | None = None
         try:
             answer = self._ask()

@@ -1,4 +1,4 @@
-"""Connections: so many, and none that keeps its place and says nothing."""
+"""Bounds on connections: how many there are, and how long one may be open without a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REQUEST_WITHIN_S: Final = 10.0
 
 
 class BoundedProtocol(H11Protocol):
-    """Closes what is one too many, and what has sent no whole request in time."""
+    """Closes connections above the limit, and those that send no complete request in time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, while there is room."""
@@ -32,7 +32,7 @@ class BoundedProtocol(H11Protocol):
             super().connection_lost(exc)
 
     def _look(self, seen: object) -> None:
-        """Close it where no request has begun since the last look, and none is being answered."""
+        """Close the connection if no request has begun since the last check, and none is answered."""
         if self.transport.is_closing():
             return
         cycle = self.cycle

@@ -1,4 +1,4 @@
-"""What the API answers. Times are ISO-8601 in UTC; None is what is not known."""
+"""The answers of the API. Times are ISO-8601 in UTC; None means not known."""
 
 from __future__ import annotations
 

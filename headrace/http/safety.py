@@ -1,4 +1,4 @@
-"""Who is answered: the rules against other machines and against other pages of a browser."""
+"""Who gets an answer: the rules against other machines and against pages in a browser."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def is_same_origin(headers: Headers) -> bool:
 
 
 def knows_token(headers: Headers, token: Secret | None) -> bool:
-    """Whether a request carries the token; how long the answer takes tells nothing of it.
+    """Whether a request has the token. The time of the check does not depend on the token.
 
-    A program carries it in a header, a browser that has logged in carries what stands for it.
+    A program sends it in a header. A browser that has logged in sends a cookie that stands for it.
     """
     if token is None:
         return False

@@ -1,4 +1,4 @@
-"""The server: a thread of its own, a bounded number of connections, the end with its command."""
+"""The server: it runs in a separate thread, and ends with its command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session needs on machines that have no disk in common with the driver.
+"""What a session needs on machines that share no disk with the driver.
 
 Reads: Spark's settings. Writes: nothing. Promises: what tasks use travels by Spark's own ways, or is
 named where it lies on the workers; a path that means the driver's disk alone is refused.
@@ -66,7 +66,7 @@ def require_reached(
 ) -> None:
     """Refuse a location on the driver's disk alone, which tasks on other machines do not reach.
 
-    They would not fail: they would write to disks of their own, and nobody would find it there.
+    The tasks would not fail: each would write to its own disk, and the files would be lost.
     """
     if is_on_this_machine(master):
         return

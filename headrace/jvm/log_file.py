@@ -1,4 +1,4 @@
-"""The file that takes what Spark's JVM says: it never takes more than some space on the disk."""
+"""Rotation of the log of Spark's JVM, so that it takes a bounded space on the disk."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ OLDER_KEPT: Final = 3
 LOOK_EVERY_S: Final = 30.0
 
 
-class _Looked:
-    """The logs that one thread of this process looks at."""
+class _WatchedLogs:
+    """The logs that one thread of this process checks."""
 
     lock = threading.Lock()
     logs: Final[set[Path]] = set()
 
 
 def keep_small(log: Path) -> None:
-    """Look at a log now and then, as long as this process lives, and roll it over when it is large."""
+    """Rotate a log when it is large. A thread checks it as long as this process lives."""
     roll_over(log)
-    with _Looked.lock:
-        if not _Looked.logs:
+    with _WatchedLogs.lock:
+        if not _WatchedLogs.logs:
             threading.Thread(target=_look, name="spark-logs", daemon=True).start()
-        _Looked.logs.add(log)
+        _WatchedLogs.logs.add(log)
 
 
 def roll_over(log: Path, largest_bytes: int = LARGEST_BYTES) -> None:
@@ -57,8 +57,8 @@ def roll_over(log: Path, largest_bytes: int = LARGEST_BYTES) -> None:
 def _look() -> None:
     while True:
         time.sleep(LOOK_EVERY_S)
-        with _Looked.lock:
-            logs = list(_Looked.logs)
+        with _WatchedLogs.lock:
+            logs = list(_WatchedLogs.logs)
         for log in logs:
             # Its folder may have been removed, as tests do.
             with contextlib.suppress(OSError):

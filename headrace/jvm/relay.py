@@ -1,4 +1,4 @@
-"""Small files of tasks on other machines, written by the driver: its disk is not theirs.
+"""Small files that tasks on other machines send to the driver, which writes them to its disk.
 
 Reads: what tasks send, and who they say they are. Writes: those files, below one folder.
 Promises: when `put` returns, the file is there whole; who does not have the token writes nothing.
@@ -31,7 +31,7 @@ RELAY: Final = "relay_token"
 
 @dataclass(frozen=True, slots=True)
 class RelayAddress:
-    """Where tasks find the driver, and the token that they show it."""
+    """The driver's address, and the token that tasks send to it."""
 
     host: str
     port: int
@@ -99,7 +99,7 @@ class Relay:
 
 
 def put(path: Path, content: bytes, relay: RelayAddress | None) -> None:
-    """Put a file in its place on the driver's disk: here, or by way of the driver."""
+    """Write a file to the driver's disk: directly on the driver, or through its relay."""
     if relay is None:
         state_files.write(path, content)
         return

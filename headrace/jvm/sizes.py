@@ -1,4 +1,4 @@
-"""How large a session is made, where nobody says so: its driver, and the state of its queries."""
+"""The default sizes of a session: its driver's memory, and the partitions of its state."""
 
 from __future__ import annotations
 

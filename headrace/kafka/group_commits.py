@@ -1,4 +1,4 @@
-"""The lag of many groups, committed through one client: a consumer each would be threads for each."""
+"""Commits the lag of many groups through one client. A consumer for each would need five threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.errors import HeadraceError
     from headrace.kafka.cluster import KafkaCluster
 
-# What others see of a lag is so old at most, and committed no more often.
+# The lag that others see is this old at most.
 EVERY_S: Final = 10.0
 AT_ONCE: Final = 20
 ANSWER_LIMIT_S: Final = 10.0
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 class GroupCommits:
-    """Commits for groups that nobody joins, the newest positions of each now and again."""
+    """Commits the newest positions of groups that have no members."""
 
     def __init__(self, kafka: KafkaCluster) -> None:
         self._kafka = kafka
@@ -103,9 +103,9 @@ class SharedGroup:
         self._commits = commits
 
     def commit_soon(self, topic: str, nexts: Mapping[int, int]) -> None:
-        """Let others see it, in a while."""
+        """Commit these positions with the next round."""
         self._commits.commit_soon(self.group, topic, nexts)
 
     def close(self) -> None:
-        """Commit the last of it."""
+        """Commit what is left."""
         self._commits.commit_now(self.group)

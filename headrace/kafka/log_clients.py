@@ -1,4 +1,4 @@
-"""Clients that the log topics of a cluster share: a producer, and as many readers as read at once."""
+"""Clients that the log topics of a cluster share: one producer, and a reader for each read at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
 WRITE_LIMIT_S: Final = 60.0
 POLL_S: Final = 0.05
-# Readers that nobody uses are kept for who comes next; more of them are let go.
+# As many idle readers are kept for the next caller; others are closed.
 MOST_IDLE: Final = 4
 
 
@@ -46,7 +46,7 @@ class LogClients:
         try:
             yield reader
         except BaseException:
-            # What it holds of a read that broke off is of no use to anybody.
+            # It may still have records of the read that failed.
             reader.close()
             raise
         with self._lock:
@@ -90,7 +90,7 @@ class LogClients:
             for key, value in own:
                 producer.produce(topic, value, key, partition=partition, on_delivery=arrived)
         deadline = time.monotonic() + limit_s
-        # Another thread may be the one that hears of ours.
+        # The poll of another thread may get our acknowledgements.
         while missing and time.monotonic() < deadline:
             producer.poll(POLL_S)
         if failed or missing:
@@ -121,7 +121,7 @@ class LogClients:
                     # waits half a second for its id before its first record.
                     "enable.idempotence": False,
                     "max.in.flight.requests.per.connection": 1,
-                    # What nobody waits for any more is not to arrive after what came later.
+                    # A record that nobody waits for any more must not arrive after newer ones.
                     "message.timeout.ms": int(WRITE_LIMIT_S * 1000),
                 }
                 try:

@@ -1,4 +1,4 @@
-"""What all jobs of a process share of one cluster: its clients, and the questions that all ask."""
+"""What all jobs of a process share of a cluster: its clients, and the questions to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SharedCluster:
 
 
 class SharedClusters:
-    """The clusters of a process; one whose settings have changed is another one."""
+    """The clusters of a process. A cluster with changed settings counts as another one."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], SharedCluster] = {}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from headrace.kafka.leaders import Reached, TopicEnds
     from headrace.kafka.watch import ClusterWatch
 
-# A look of the watch that is older is not gone by.
-LOOK_HOLDS_S: Final = 1.0
+# An older answer of the watch is not used.
+STATE_HOLDS_S: Final = 1.0
 log = structlog.get_logger(__name__)
 
 
@@ -110,15 +110,15 @@ class SourceTopic:
     def seen(self) -> tuple[TopicEnds, str | None]:
         """Return what the topic holds, and its id where that was asked for after that, too."""
         if self.watch is not None:
-            look = self.watch.last_look(self.topic, LOOK_HOLDS_S)
-            if look is not None:
-                return look.ends, look.topic_id
+            state = self.watch.last_state(self.topic, STATE_HOLDS_S)
+            if state is not None:
+                return state.ends, state.topic_id
         return self.kafka.ends(self.topic), None
 
     def first_look(self) -> tuple[TopicEnds, str]:
         """Return what the topic holds now, and its id."""
-        if self.watch is not None and (look := self.watch.wait_for_look(self.topic)) is not None:
-            return look.ends, look.topic_id
+        if self.watch is not None and (state := self.watch.wait_for_state(self.topic)) is not None:
+            return state.ends, state.topic_id
         ends = self.kafka.ends(self.topic)
         return ends, self.identity()
 

@@ -1,4 +1,4 @@
-"""Topics made together: a broker does the requests of a connection one after the other, and this one takes long."""
+"""Creates topics together: a broker handles the requests of a connection one by one, and this is slow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GATHER_S: Final = 0.02
 
 
 class TopicMaker:
-    """Makes topics for many who ask at once, through a connection that nobody else waits for."""
+    """Creates the topics of many callers in one request, over a separate connection."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties
@@ -29,7 +29,7 @@ class TopicMaker:
         self._lock = threading.Lock()
 
     def make(self, topic: NewTopic) -> Future[None]:
-        """Return what becomes of a topic that is to be made."""
+        """Create a topic with the next request; return the future of its result."""
         future: Future[None] = Future()
         with self._lock:
             self._wanted.append((topic, future))

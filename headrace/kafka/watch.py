@@ -1,4 +1,4 @@
-"""Where the topics of many jobs end, asked of a cluster in one question for all of them."""
+"""Asks a cluster for the ends of the topics of many jobs, in one question for all."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ Answer = TypeVar("Answer")
 GATHER_S: Final = 0.01
 ANSWER_LIMIT_S: Final = 3.0
 WAIT_LIMIT_S: Final = 10.0
+# The client looks for each answer among all that were asked for: twice as many cost four times as much.
+MOST_AT_ONCE: Final = 250
 # A partition that is new is seen after so long.
 PARTITIONS_FOR_S: Final = 5.0
 MISSING_FOR_S: Final = 1.0
@@ -35,7 +37,7 @@ EARLIEST: Final = -2
 
 
 class Unanswered(Exception):
-    """The shared question has no answer for a topic: ask alone, and hear why."""
+    """The shared question has no answer for a topic: ask for it alone, and get the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a topic holds, and its id, which was asked for after that."""
+class TopicState:
+    """What a topic holds, and its id. The id was asked for after the offsets."""
 
     asked_at_s: float
     ends: TopicEnds
@@ -56,9 +58,9 @@ class Look:
 
 
 class ClusterWatch:
-    """Asks where topics end, and what they hold, whenever somebody wants to know.
+    """Asks for the ends and the state of topics, when a job wants them.
 
-    Nobody waits here: what is not known yet is asked for, and known a moment later.
+    A job does not wait: if the answer is not known yet, it is there a moment later.
     """
 
     def __init__(self, kafka: KafkaCluster) -> None:
@@ -66,7 +68,7 @@ class ClusterWatch:
         self._wanted: set[str] = set()
         self._wanted_whole: set[str] = set()
         self._ends: dict[str, Ends] = {}
-        self._looks: dict[str, tuple[float, Look | None]] = {}
+        self._states: dict[str, tuple[float, TopicState | None]] = {}
         self._partitions: Mapping[str, int] = {}
         self._partitions_at_s = float("-inf")
         self._woken = threading.Event()
@@ -90,9 +92,9 @@ class ClusterWatch:
             raise Unanswered
         return found.next_offsets
 
-    def look(self, topic: str, since_s: float) -> Look | None:
+    def state(self, topic: str, since_s: float) -> TopicState | None:
         """Return what a topic holds, under the same terms."""
-        asked_at_s, found = self._looks.get(topic, (float("-inf"), None))
+        asked_at_s, found = self._states.get(topic, (float("-inf"), None))
         if asked_at_s < since_s:
             self._wanted_whole.add(topic)
             self._wake()
@@ -101,16 +103,16 @@ class ClusterWatch:
             raise Unanswered
         return found
 
-    def last_look(self, topic: str, within_s: float) -> Look | None:
-        """Return what was seen last, if that is not longer ago."""
-        asked_at_s, found = self._looks.get(topic, (float("-inf"), None))
+    def last_state(self, topic: str, within_s: float) -> TopicState | None:
+        """Return the last state that was asked for, if that is not longer ago."""
+        asked_at_s, found = self._states.get(topic, (float("-inf"), None))
         return found if time.monotonic() - asked_at_s <= within_s else None
 
-    def wait_for_look(self, topic: str) -> Look | None:
+    def wait_for_state(self, topic: str) -> TopicState | None:
         """Return what a topic holds now, asked together with others; None where there is no answer."""
         since_s = time.monotonic()
         with self._seen, contextlib.suppress(Unanswered):
-            while (found := self.look(topic, since_s)) is None:
+            while (found := self.state(topic, since_s)) is None:
                 if not self._seen.wait(WAIT_LIMIT_S):
                     return None
             return found
@@ -158,14 +160,14 @@ class ClusterWatch:
         ids = self._answered(lambda: self._ids(latest)) if latest else {}
         for topic in topics:
             if topic not in ids or first[topic].keys() != latest[topic].keys():
-                self._looks[topic] = (at_s, None)
+                self._states[topic] = (at_s, None)
                 continue
             spans = {
                 number: range(first[topic][number][0], at)
                 for number, (at, _) in latest[topic].items()
             }
             epochs = {number: epoch for number, (_, epoch) in latest[topic].items()}
-            self._looks[topic] = (at_s, Look(at_s, TopicEnds(spans, epochs), ids[topic]))
+            self._states[topic] = (at_s, TopicState(at_s, TopicEnds(spans, epochs), ids[topic]))
 
     def _answered(self, question: Callable[[], dict[str, Answer]]) -> dict[str, Answer]:
         """Return the answers; none where the cluster is away: each who needs one finds out why."""
@@ -193,12 +195,22 @@ class ClusterWatch:
             return {}
         found: dict[str, dict[int, tuple[int, int]]] = {}
         broken: set[str] = set()
-        for one in self._asker().offsets_for_times(asked, ANSWER_LIMIT_S):
+        for one in self._answers(asked):
             if one.error is not None or one.offset < 0:
                 broken.add(one.topic)
             epoch = NO_EPOCH if one.leader_epoch is None else one.leader_epoch
             found.setdefault(one.topic, {})[one.partition] = one.offset, epoch
         return {topic: of for topic, of in found.items() if topic not in broken}
+
+    def _answers(self, asked: list[TopicPartition]) -> list[TopicPartition]:
+        asker = self._asker()
+        return [
+            answer
+            for first in range(0, len(asked), MOST_AT_ONCE)
+            for answer in asker.offsets_for_times(
+                asked[first : first + MOST_AT_ONCE], ANSWER_LIMIT_S
+            )
+        ]
 
     def _ids(self, topics: Collection[str]) -> dict[str, str]:
         asked = self._kafka.admin.describe_topics(

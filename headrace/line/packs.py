@@ -1,4 +1,4 @@
-"""Pieces of work put together for Spark's tasks, and done: a task for each would cost more than the work."""
+"""Packs of work for Spark's tasks. A task for each piece would cost more than its work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from headrace.line.job import Answer, Work
 
-# Work of more records than this keeps a task busy by itself.
+# A piece with more records than this gets a task of its own.
 LIGHT_RECORDS: Final = 5_000
 # Light work waits for brokers most of the time.
 AT_ONCE: Final = 8

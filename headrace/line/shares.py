@@ -1,4 +1,4 @@
-"""What a job that is far behind leaves to the others of its line."""
+"""How long the batch of a job with a backlog may be, so that the other jobs are on time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def shared(turns: Sequence[Turns], before_s: float | None) -> float | None:
     """Return how often some job of a line is due, None where it has one; let each job know.
 
-    A batch that takes all there is of a backlog would keep the others waiting, and so would one that
-    begins just before they are due. So who is behind takes as much as is done until then. `before_s`
-    is what was returned the last time: only the newest job has to be told if nothing has changed.
+    A batch with a whole backlog would keep the others waiting, and so would a batch that begins just
+    before they are due. So a job that is behind takes as much as is done until then. `before_s` is
+    what was returned the last time: if nothing has changed, only the newest job has to know it.
     """
     shortest_s = min((one.interval_s for one in turns), default=0.0)
     others_s = max(shortest_s, SHORTEST_S) if len(turns) > 1 else None

@@ -1,4 +1,4 @@
-"""How a job fares, for whoever asks from outside of its line."""
+"""The state of a job, for readers outside its line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AnyJob_co = TypeVar("AnyJob_co", bound=Job, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class JobStanding(Generic[AnyJob_co]):
-    """A job, why it does not get on, and whether it has begun at all."""
+    """A job, the reason why it does not run, and whether it has begun."""
 
     job: AnyJob_co
     problem: HeadraceError | None

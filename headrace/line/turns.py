@@ -24,7 +24,7 @@ FIRST_PAUSE_S: Final = 1.0
 FIRST_LOOK_S: Final = 0.002
 LOOK_EVERY_S: Final = 0.05
 # Jobs with the same interval, where that is not less, are due together: one batch for all of them.
-SHORTEST_TOGETHER_S: Final = 0.5
+SHORTEST_TOGETHER_S: Final = 0.1
 _ORIGIN_S: Final = time.monotonic()
 # What is to end by itself is not tried for ever.
 MOST_TRIES_ONCE: Final = 3

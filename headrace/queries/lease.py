@@ -1,8 +1,8 @@
-"""One owner at a time for state that several hosts reach; whoever is silent for long has lost it.
+"""One owner at a time for state that several hosts reach. An owner that stops renewing loses it.
 
-A claim is a file with a number, which only one host can create; the highest number holds. Its owner
-writes a sign of life beside it. Who takes over from a dead one creates the next number, so that the
-dead one, should it wake, finds itself replaced.
+A claim is a file with a number, which only one host can create. The highest number holds. Its owner
+renews it by writing a file beside it. Who takes over from a dead owner creates the next number. If the
+dead owner wakes up, it finds that number and stops.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from headrace.queries.hadoop_path import HadoopPath
 
 BEAT_EVERY_S: Final = 5.0
-# An owner that was not heard of for so long is taken for dead; one that cannot say that it lives
-# gives up well before that.
+# An owner that has not renewed for so long counts as dead. An owner that cannot renew gives up well
+# before that.
 DEAD_AFTER_S: Final = 30.0
 GIVES_UP_AFTER_S: Final = 20.0
 CLAIM: Final = "claim-"
@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 class LeaseLost(Terminal):
-    """Another host holds the state by now, or may hold it."""
+    """Another host holds the state now, or may hold it."""
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(
@@ -99,7 +99,7 @@ class Lease:
         return self._lost
 
     def require(self) -> None:
-        """Raise where another host may hold it."""
+        """Raise LeaseLost if another host may hold the state."""
         why = self.lost
         if why is not None:
             raise LeaseLost(self._what, why)
@@ -138,7 +138,7 @@ class Lease:
         return {}
 
     def _silent_s(self, number: int) -> float:
-        """Return for how long nothing was heard of an owner, by the file system's own clock."""
+        """Return how long ago an owner renewed, by the clock of the file system."""
         probe = self._folder / f"{PROBE}{self._session}"
         probe.write(b"")
         now_ms = probe.modified_ms()

@@ -1,4 +1,4 @@
-"""Says now and again that sessions go on: one thread for all ledgers that share a producer."""
+"""Reports that routers are alive: one thread for all ledgers that share a producer."""
 
 from __future__ import annotations
 
@@ -16,90 +16,92 @@ if TYPE_CHECKING:
 
     from headrace.kafka.log_clients import LogClients
 
-SAY_EVERY_S: Final = 10.0
+REPORT_EVERY_S: Final = 10.0
 TURNS: Final = 10
 WRITE_LIMIT_S: Final = 5.0
 log = structlog.get_logger(__name__)
-_tellers: Final[weakref.WeakKeyDictionary[LogClients, Teller]] = weakref.WeakKeyDictionary()
+_reporters: Final[weakref.WeakKeyDictionary[LogClients, AliveReporter]] = (
+    weakref.WeakKeyDictionary()
+)
 _lock: Final = threading.Lock()
 
 
-class Told(Protocol):
-    """A ledger with sessions."""
+class LedgerSessions(Protocol):
+    """A ledger in which this process has sessions."""
 
     @property
     def name(self) -> str:
         """The name of its topic."""
 
     def alive_records(self) -> Sequence[tuple[str, str | None]]:
-        """Return what says that they go on."""
+        """Return the records that report its sessions as alive."""
 
     def wrote(self, offsets: Sequence[int]) -> None:
-        """Hear where that was written."""
+        """Take in at which offsets these records were written."""
 
 
-def teller_of(clients: LogClients) -> Teller:
-    """Return the one that tells with these clients."""
+def reporter_of(clients: LogClients) -> AliveReporter:
+    """Return the one reporter that writes with these clients."""
     with _lock:
-        if clients not in _tellers:
-            _tellers[clients] = Teller(clients)
-        return _tellers[clients]
+        if clients not in _reporters:
+            _reporters[clients] = AliveReporter(clients)
+        return _reporters[clients]
 
 
-class Teller:
-    """A thread for as long as there is somebody to tell of."""
+class AliveReporter:
+    """Reports the sessions of its ledgers. Its thread runs as long as there are any."""
 
     def __init__(self, clients: LogClients) -> None:
-        # They outlive it: it is known by them.
+        # The clients are its key in a weak dictionary: a reference from here would keep them.
         self._clients = weakref.ref(clients)
-        self._told: list[Told] = []
+        self._ledgers: list[LedgerSessions] = []
         self._changed = threading.Condition()
-        self._saying = threading.Lock()
+        self._reporting = threading.Lock()
         self._is_running = False
 
-    def add(self, one: Told) -> None:
-        """Tell of it from now on."""
+    def add(self, ledger: LedgerSessions) -> None:
+        """Report a ledger's sessions from now on."""
         with self._changed:
-            self._told.append(one)
+            self._ledgers.append(ledger)
             if not self._is_running:
                 self._is_running = True
-                threading.Thread(target=self._work, name="says alive", daemon=True).start()
+                threading.Thread(target=self._work, name="reports alive", daemon=True).start()
 
-    def remove(self, one: Told) -> None:
-        """Tell of it no more."""
+    def remove(self, ledger: LedgerSessions) -> None:
+        """Report a ledger's sessions no more."""
         with self._changed:
-            if one in self._told:
-                self._told.remove(one)
+            if ledger in self._ledgers:
+                self._ledgers.remove(ledger)
                 self._changed.notify_all()
-        # What is being said of it comes before what it says itself of its end.
-        with self._saying:
+        # A report that is being written comes before the end that the ledger writes itself.
+        with self._reporting:
             pass
 
     def _work(self) -> None:
         turn = 0
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: not self._told, SAY_EVERY_S / TURNS)
-                if not self._told:
+                self._changed.wait_for(lambda: not self._ledgers, REPORT_EVERY_S / TURNS)
+                if not self._ledgers:
                     self._is_running = False
                     return
-                # Spread over the time: hundreds at once would be a moment in which all else waits.
-                told = self._told[turn::TURNS]
+                # A tenth at a time: hundreds at once would hold up everything else for a moment.
+                due = self._ledgers[turn::TURNS]
             turn = (turn + 1) % TURNS
-            with self._saying:
-                still = [one for one in told if one in self._told]
+            with self._reporting:
+                still = [one for one in due if one in self._ledgers]
                 if still:
-                    self._say(still)
+                    self._report(still)
 
-    def _say(self, told: Sequence[Told]) -> None:
+    def _report(self, ledgers: Sequence[LedgerSessions]) -> None:
         clients = self._clients()
-        records = {(one.name, PARTITION): one.alive_records() for one in told}
+        records = {(one.name, PARTITION): one.alive_records() for one in ledgers}
         if clients is None:
             return
         try:
             written = clients.write_all(records, WRITE_LIMIT_S)
         except HeadraceError as problem:
-            log.debug("not heard of", reason=problem.message)
+            log.debug("the report was not written", reason=problem.message)
             return
-        for one in told:
+        for one in ledgers:
             one.wrote(written[one.name, PARTITION])

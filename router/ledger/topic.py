@@ -19,7 +19,7 @@ from headrace.kafka.log_clients import WRITE_LIMIT_S, LogClients
 from headrace.kafka.log_topic import LogTopic, ensure_log_topic
 from headrace.kafka.transactions import fence
 from headrace.state_version import WrittenByNewer
-from router.ledger.alive import teller_of
+from router.ledger.alive import reporter_of
 from router.ledger.claims import (
     CLAIM,
     DEAD_AFTER_S,
@@ -100,7 +100,7 @@ class LedgerTopic:
         self._next_watched = 0
         self._lock = threading.RLock()
         self._sessions: set[str] = set()
-        self._teller = teller_of(self._clients)
+        self._reporter = reporter_of(self._clients)
 
     def read(self) -> list[LedgerRecord]:
         """Return what is committed now, whoever else is at work."""
@@ -189,7 +189,7 @@ class LedgerTopic:
 
     def close(self) -> None:
         """Say that this process has ended what it held, and let go of the connections."""
-        self._teller.remove(self)
+        self._reporter.remove(self)
         with self._lock:
             if self._sessions:
                 try:
@@ -217,7 +217,7 @@ class LedgerTopic:
         self._sessions.add(session)
         offsets = self._log.write([alive_record(session), *claim_records(claim, owner)])
         if is_first:
-            self._teller.add(self)
+            self._reporter.add(self)
         return Claim(self.name, self._stream, topic_id, names, session, min(offsets))
 
     def _require_ours(self, known: Iterable[LedgerRecord], claim: Claim) -> None:

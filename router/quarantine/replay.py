@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from headrace.contract import QUARANTINE
 from headrace.errors import UsageError
 from headrace.locks import hold
+from headrace.state_version import require_known
 from router.explain.outcomes import Evaluator
 from router.plan.model import ToTable
 from router.plan.planner import Planner
@@ -55,6 +56,8 @@ def replay_quarantine(
     workspace: Workspace, stream: Effective, request: Request, by_spark: BySpark, drain: Drain
 ) -> ReplayReport:
     """Replay what a stream's quarantine holds now."""
+    # A start of Spark does it, too, but most streams need no Spark here.
+    require_known(workspace.state_dir)
     quarantine = quarantine_of(stream)
     planner = Planner(workspace, stream)
     plan = planner.plan()

@@ -1,4 +1,4 @@
-"""What the HTTP side tells of a stream, from what its jobs know."""
+"""What the jobs of a stream report over HTTP."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class StreamFacts(Facts):
-    """A stream whose jobs run in this process; they are asked for each time."""
+    """A stream whose jobs run in this process. Each answer looks at the jobs again."""
 
     def __init__(
         self, stream: str, standings: Callable[[], Sequence[JobStanding[RouterJob]]]
@@ -49,14 +49,14 @@ class StreamFacts(Facts):
         return [("stream", self._stream)]
 
     def not_ready(self) -> Iterator[NotReady]:
-        """Return the outputs that are not at work, the quarantine among them."""
+        """Return the outputs that do not run; the quarantine counts as one."""
         for one in self._standings():
             if (why := one.not_ready) is not None:
                 for name in one.job.members:
                     yield NotReady("stream", self._stream, name, why, one.advice)
 
     def streams(self) -> Sequence[StreamRow]:
-        """Return the stream; what it has to say of its quarantine is said of the whole."""
+        """Return the stream. A problem of its quarantine is a problem of the whole stream."""
         outputs, quarantine = [], None
         for one in self._standings():
             for name, member in one.job.members.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Transient
 from headrace.kafka.positions import capped, shared_out, stretches
-from headrace.kafka.source_topic import LOOK_HOLDS_S, require_not_shorter, require_same
+from headrace.kafka.source_topic import STATE_HOLDS_S, require_not_shorter, require_same
 from headrace.kafka.watch import Unanswered
 from headrace.landing.completeness import Completeness, Ends
 from headrace.line.job import Batch, Outlook
@@ -111,13 +111,13 @@ class RouterJob:
                 ago_us = int((time.monotonic() - since_s) * SECOND_US)
                 self.completeness = Completeness(time.time_ns() // 1_000 - ago_us)
                 return Outlook.NOTHING if ours else Outlook.ASK
-            return Outlook.ASK if watch.look(topic, since_s) else Outlook.SOON
+            return Outlook.ASK if watch.state(topic, since_s) else Outlook.SOON
         except Unanswered:
             return Outlook.ASK
 
     def _looked_at_us(self) -> int:
         """Return a time that is not after the next look at the topic: others may have looked for us."""
-        ago_s = 0.0 if self.source.watch is None else LOOK_HOLDS_S
+        ago_s = 0.0 if self.source.watch is None else STATE_HOLDS_S
         return time.time_ns() // 1_000 - int(ago_s * SECOND_US)
 
     def next_batch(self) -> Batch | None:

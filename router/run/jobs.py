@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from headrace.contract import QUARANTINE
-from headrace.errors import Terminal, UsageError
+from headrace.errors import UsageError
 from headrace.expressions.compiled.compiler import NotCompiled
-from headrace.expressions.session_settings import ALWAYS_SET, other_meaning
 from headrace.jvm.cluster import is_local
 from headrace.jvm.sizes import cores
 from headrace.jvm.tasks import TaskSlots
@@ -24,7 +23,7 @@ from headrace.line.pace import Pace
 from headrace.line.run import run_lines
 from headrace.line.settings import ONCE_EACH, line_settings
 from headrace.locks import AlreadyRunning, hold
-from headrace.spark import EXTENSIONS, EXTENSIONS_KEY, SCHEDULER_JVM
+from headrace.spark import SCHEDULER_JVM
 from router.ledger.places import ReadTopic
 from router.plan.model import ToTable
 from router.plan.planner import Planner
@@ -33,6 +32,7 @@ from router.run.groups import are_apart, grouped, is_one
 from router.run.job import RouterJob
 from router.run.ledgers import Ledgers
 from router.run.member import Member
+from router.run.session import require_same_meaning, session_settings
 from router.state import stream_state
 from router.tasks.compile import compile_outlet
 
@@ -143,8 +143,9 @@ class StreamRouter:
     ) -> Iterator[Sequence[StreamQuery]]:
         """Hold the members, and share them out to queries by where they are.
 
-        `slots` is how many tasks Spark runs at a time. With `at_once`, members that are apart in any case are not asked where they are: each finds
-        that out when it begins, and one whose cluster is away keeps no other from beginning.
+        `slots` is how many tasks Spark runs at a time. With `at_once`, members that are apart in any
+        case are not asked where they are: each finds that out when it begins, and one whose cluster
+        is away keeps no other from beginning.
         """
         with ExitStack() as locks:
             members = {name: self._member(name) for name in self._held(locks)}
@@ -274,33 +275,6 @@ def _standings(lines: Sequence[Line]) -> list[JobStanding[RouterJob]]:
 def is_alone(outlet: Outlet, plan: RoutePlan) -> bool:
     """Whether Spark has to evaluate an output, in a query of its own."""
     return isinstance(compile_outlet(outlet, plan.source.schema), NotCompiled)
-
-
-def require_same_meaning(session: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Refuse a session that gives expressions a meaning of which the workspace's files say nothing.
-
-    Spark has settings from spark-defaults.conf and from the environment, too, and what is compiled
-    would not follow them.
-    """
-    if other_meaning(known) is not None:
-        return
-    conf = dict(session)
-    if conf.get(EXTENSIONS_KEY) == EXTENSIONS:
-        del conf[EXTENSIONS_KEY]
-    name = other_meaning(conf)
-    if name is not None:
-        raise Terminal(
-            f"{name} is {conf[name]} in Spark's session, which changes what expressions mean, but "
-            "headrace.yaml does not set it",
-            "set it under spark.conf there, or remove it from spark-defaults.conf and the "
-            "environment",
-        )
-
-
-def session_settings(spark: SparkSession) -> dict[str, str]:
-    """Return the settings of a session; each is a question to its JVM."""
-    always = {name: str(spark.conf.get(name)) for name in ALWAYS_SET}
-    return {**always, **spark.conf.getAll}
 
 
 def chosen(stream: Effective, only: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The streams of a file for many topics, all at once: what is there now."""
+"""`router start --once` of a file for many topics: all of its streams at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from headrace.line.line import Line
 from headrace.line.run import run_lines
 from headrace.signals import Drain
 from headrace.spark import session
-from router.run.jobs import StreamRouter, session_settings
+from router.run.jobs import StreamRouter
+from router.run.session import session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def run_each_once(
     workspace: Workspace, checked: CheckedFile, region: str | None, outputs: Sequence[str]
 ) -> list[tuple[str, Routed | HeadraceError]]:
-    """Route what the topics have now; a stream that fails holds up no other."""
+    """Route the records that the topics have now. A stream that fails stops no other."""
     files = files_now(checked, None, workspace, region)
     routers: dict[str, StreamRouter | HeadraceError] = {}
     for one in files:
@@ -83,7 +84,7 @@ def _run(
         }
         all_of_them = [pair for pairs in jobs.values() for pair in pairs]
         lines = list(_lines(name, all_of_them))
-        # Why a job failed is told by its turns.
+        # The turns of a job have the reason why it failed.
         with suppress(HeadraceError):
             run_lines(lines, spark, drain)
         failed = {one.job.name: one.reason for line in lines for one in line.turns if one.reason}

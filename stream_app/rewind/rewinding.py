@@ -12,6 +12,7 @@ from headrace.kafka.positions import from_json, to_json
 from headrace.locks import hold
 from headrace.problems import counted
 from headrace.queries.checkpoint import batches_in
+from headrace.state_version import refuse_newer
 from headrace.times import format_time_us
 from stream_app.follow.tags import holder_of
 from stream_app.rewind import cut, results
@@ -51,6 +52,7 @@ class Rewind:
 def can_go_back_to(app: LoadedApp, workspace: Workspace) -> RewindHistory:
     """Return the batches of an application, which may be running."""
     state = state_of_app(app, workspace)
+    refuse_newer(workspace.state_dir)
     if (state / cut.READY).exists():
         with _held(app, state):
             cut.finish(state, workspace)
@@ -65,6 +67,7 @@ def rewind(
     None where the application is at that batch already.
     """
     state = state_of_app(app, workspace)
+    refuse_newer(workspace.state_dir)
     checkpoint = state / cut.CHECKPOINT
     with _held(app, state):
         cut.finish(state, workspace)

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fleet.status import statuses
-from headrace.config.load import load_workspace
 from headrace.embedded.process import wait_until
 from headrace.iceberg.catalog import load_table
-from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.groups import GroupOffsets
 from headrace.kafka.sender import KafkaRecord, Sender
-from tests.end_to_end.commands import BIN, HEADRACE_YAML, run
+from tests.end_to_end.at_work import AtWork
+from tests.end_to_end.commands import HEADRACE_YAML, run
 from tests.limits import LIMIT_S
 from tests.short_lived import SPARK_CONF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from fleet.lines import StatusLine
-    from headrace.config.workspace.workspace import Workspace
     from headrace.embedded.broker import Broker
     from tests.registry_server import RegistryServer
 
@@ -58,26 +52,16 @@ batch: {max_interval: 1s}
 
 
 @dataclass
-class Ground:
+class Ground(AtWork):
     """A workspace of files for many topics, and a command that runs over it."""
 
-    root: Path
-    log: Path
     prefix: str
-    process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def workspace(self) -> Workspace:
-        return load_workspace(self.root)
-
-    @property
-    def kafka(self) -> KafkaCluster:
-        return KafkaCluster(self.workspace.cluster("fronting"))
-
-    def write(self, name: str, text: str, **words: str) -> None:
+    def fill_in(self, path: str, text: str, **words: str) -> None:
+        """Write a file with the pattern, the prefix and these words in their places."""
         for word, value in {"PATTERN": PATTERN, "PREFIX": self.prefix, **words}.items():
             text = text.replace(word, value)
-        (self.root / name).write_text(text, encoding="utf-8")
+        self.write(path, text)
 
     def send(self, name: str, *kinds: str | None, partitions: int = 1) -> None:
         topic = f"{self.prefix}.{name}"
@@ -111,44 +95,10 @@ class Ground:
         done = run(script, *words, "-o", "json", cwd=self.root)
         return done.returncode, json.loads(done.stdout)
 
-    def said(self, words: str) -> bool:
-        return words in self.log.read_text()
-
-    @contextmanager
-    def at_work(self, script: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-        with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [str(BIN / script), *words],
-                cwd=self.root,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                start_new_session=True,
-            )
-        self.process = process
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        process = self.process
-        assert process is not None
-        came = wait_until(lambda: process.poll() is not None or condition(), LIMIT_S)
-        assert came, self.log.read_text()[-6000:]
-        assert process.poll() is None, f"{process.poll()}: {self.log.read_text()[-6000:]}"
-
-    def end(self) -> None:
-        assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(LIMIT_S) == 0, self.log.read_text()[-6000:]
-
 
 @pytest.fixture
 def ground(tmp_path: Path, broker: Broker, unique: Callable[[str], str]) -> Ground:
     found = Ground(tmp_path / "ws", tmp_path / "log", unique("many"))
-    found.root.mkdir()
     text = HEADRACE_YAML.format(
         bootstrap=broker.bootstrap_servers, master="local[2]", short_lived=SPARK_CONF
     )
@@ -163,8 +113,8 @@ def test_topics_come_go_and_are_broken_under_up(
     prefix = ground.prefix
     for name in ("plays", "pause-x", "later", "mended"):
         registry_server.put(f"{prefix}.{name}-value", EVENT)
-    ground.write("streams.yaml", STREAM, URL=registry_server.url)
-    ground.write("tables.yaml", TABLE)
+    ground.fill_in("streams.yaml", STREAM, URL=registry_server.url)
+    ground.fill_in("tables.yaml", TABLE)
     ground.send("plays", "start", "stop", None, "start", partitions=3)
     ground.send("pause-x", "start", None)
     ground.send("unknown", "start")
@@ -281,7 +231,7 @@ def test_one_file_alone_follows_its_topics(ground: Ground, registry_server: Regi
     prefix = ground.prefix
     registry_server.put(f"{prefix}.one-value", EVENT)
     registry_server.put(f"{prefix}.two-value", EVENT)
-    ground.write("streams.yaml", STREAM, URL=registry_server.url)
+    ground.fill_in("streams.yaml", STREAM, URL=registry_server.url)
     listed = run("headrace", "ls", cwd=ground.root)
     assert "no topic matches" in listed.stdout
     with ground.at_work("router", "start", "-c", "streams.yaml"):

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headrace.config.load import load_lake_table, load_stream, load_workspace
+from headrace.config.load import load_lake_table, load_stream
 from headrace.config.stream.effective import effective
 from headrace.embedded.process import wait_until
-from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import KafkaRecord, Sender
 from lake_writer.audit import audit as audit_table
 from router.audit.audit import audit as audit_stream
-from tests.end_to_end.commands import BIN, HEADRACE_YAML, run
+from tests.end_to_end.at_work import AtWork
+from tests.end_to_end.commands import HEADRACE_YAML, run
 from tests.end_to_end.serving import Client, port_in, running
 from tests.limits import LIMIT_S
 from tests.short_lived import SPARK_CONF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import subprocess
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from headrace.config.workspace.workspace import Workspace
     from headrace.embedded.broker import Broker
 
 EVENT = json.dumps(
@@ -69,27 +65,11 @@ AWAY = """\
 NOWHERE = '  nowhere: {{bootstrap_servers: "127.0.0.1:1"}}\ncatalogs:'
 
 
-@dataclass
-class Ground:
+class Ground(AtWork):
     """A workspace, the broker behind it, and `headrace up` over it."""
 
-    root: Path
-    log: Path
-    process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def workspace(self) -> Workspace:
-        return load_workspace(self.root)
-
-    def kafka(self) -> KafkaCluster:
-        return KafkaCluster(self.workspace.cluster("fronting"))
-
-    def write(self, path: str, text: str) -> None:
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / path).write_text(text, encoding="utf-8")
-
     def stream(self, name: str, kind: str = "start") -> None:
-        self.kafka().ensure_topic(f"{name}_raw", 2)
+        self.kafka.ensure_topic(f"{name}_raw", 2)
         self.write(f"streams/{name}.yaml", STREAM.format(name=name, kind=kind))
 
     def send(self, name: str, *kinds: str) -> None:
@@ -100,7 +80,7 @@ class Ground:
 
     def routed(self, name: str) -> list[str]:
         """Return the kinds of the records that a stream has written, in any order."""
-        kafka = self.kafka()
+        kafka = self.kafka
         if f"{name}_some" not in kafka.topics():
             return []
         return sorted(
@@ -116,26 +96,8 @@ class Ground:
         """Return how many rows the application has written."""
         return sum(len(one.read_text().splitlines()) for one in self.root.glob("out/*.jsonl"))
 
-    def said(self, words: str) -> bool:
-        return words in self.log.read_text()
-
-    @contextmanager
-    def up(self) -> Iterator[subprocess.Popen[bytes]]:
-        with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [str(BIN / "headrace"), "up", "--http", "127.0.0.1:0"],
-                cwd=self.root,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                start_new_session=True,
-            )
-        self.process = process
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+    def up(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        return self.at_work("headrace", "up", "--http", "127.0.0.1:0")
 
 
 @pytest.fixture
@@ -149,15 +111,6 @@ def ground(tmp_path: Path, broker: Broker) -> Ground:
     return found
 
 
-def until(ground: Ground, condition: Callable[[], bool]) -> None:
-    """Wait for what comes while it runs."""
-    process = ground.process
-    assert process is not None
-    came = wait_until(lambda: process.poll() is not None or condition(), LIMIT_S)
-    assert came, ground.log.read_text()[-6000:]
-    assert process.poll() is None, f"{process.poll()}: {ground.log.read_text()[-6000:]}"
-
-
 def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
     for name in ("plays", "pauses"):
         ground.stream(name)
@@ -169,29 +122,29 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
     ground.send("far", "start")
     ground.write("streams/spoilt.yaml", "kind: stream\nname: spoilt\n")
     ground.write("tables/plays.yaml", TABLE.format(name="plays"))
-    with ground.up() as process:
-        until(ground, lambda: ground.routed("plays") == ["start"])
-        until(ground, lambda: ground.routed("pauses") == ["start"])
-        until(ground, lambda: ground.routed("far") == ["start"])
+    with ground.up():
+        ground.until(lambda: ground.routed("plays") == ["start"])
+        ground.until(lambda: ground.routed("pauses") == ["start"])
+        ground.until(lambda: ground.routed("far") == ["start"])
         assert ground.said("streams/spoilt.yaml:1:1:")
 
         ground.stream("added")
         ground.send("added", "start")
-        until(ground, lambda: ground.routed("added") == ["start"])
+        ground.until(lambda: ground.routed("added") == ["start"])
 
         # Broken, its last good form goes on; mended, it goes on from there.
         ground.stream("pauses", kind="start' AND kimd = '")
-        until(ground, lambda: ground.said("pauses.yaml:6:"))
+        ground.until(lambda: ground.said("pauses.yaml:6:"))
         ground.send("pauses", "start", "stop")
-        until(ground, lambda: ground.routed("pauses") == ["start", "start"])
+        ground.until(lambda: ground.routed("pauses") == ["start", "start"])
         ground.stream("pauses", kind="stop")
-        until(ground, lambda: ground.status()["pauses/some"]["state"] == "running")
-        until(ground, lambda: ground.said("a file is good again"))
-        until(ground, lambda: ground.log.read_text().count("starting") >= 6)
+        ground.until(lambda: ground.status()["pauses/some"]["state"] == "running")
+        ground.until(lambda: ground.said("a file is good again"))
+        ground.until(lambda: ground.log.read_text().count("starting") >= 6)
         ground.send("pauses", "start", "stop")
-        until(ground, lambda: ground.routed("pauses") == ["start", "start", "stop"])
+        ground.until(lambda: ground.routed("pauses") == ["start", "start", "stop"])
 
-        until(ground, lambda: ground.status()["plays"]["lag"] == 0)
+        ground.until(lambda: ground.status()["plays"]["lag"] == 0)
         found = ground.status()
         assert found["plays"]["state"] == "running"
         assert found["far/some"]["state"] == "running"
@@ -200,15 +153,14 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
         as_it_is_told_over_http(ground)
 
         (ground.root / "streams" / "added.yaml").unlink()
-        until(ground, lambda: ground.said("stopping"))
-        until(ground, lambda: _is_let_go(ground, "added"))
+        ground.until(lambda: ground.said("stopping"))
+        ground.until(lambda: _is_let_go(ground, "added"))
         ground.send("added", "start")
         ground.send("plays", "start")
-        until(ground, lambda: ground.routed("plays") == ["start", "start"])
+        ground.until(lambda: ground.routed("plays") == ["start", "start"])
         assert ground.routed("added") == ["start"]
 
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(LIMIT_S) == 0, ground.log.read_text()[-6000:]
+        ground.end()
     workspace = ground.workspace
     for name in ("plays", "pauses"):
         stream = load_stream(ground.root / f"streams/{name}.yaml", workspace)
@@ -251,12 +203,12 @@ def _is_let_go(ground: Ground, name: str) -> bool:
 
 
 def test_an_application_has_a_process_of_its_own_that_ends_with_it(ground: Ground) -> None:
-    ground.kafka().ensure_topic("counts_raw", 1)
+    ground.kafka.ensure_topic("counts_raw", 1)
     ground.write("apps/counted.yaml", APP.format(name="counts"))
     ground.send("counts", "start", "stop")
     with ground.up() as process:
-        until(ground, lambda: ground.rows() == 2)
-        until(ground, lambda: ground.status()["counted"]["lag"] == 0)
+        ground.until(lambda: ground.rows() == 2)
+        ground.until(lambda: ground.status()["counted"]["lag"] == 0)
         assert ground.status()["counted"]["state"] == "running"
         second = run("headrace", "up", cwd=ground.root)
         assert second.returncode == 1
@@ -265,17 +217,16 @@ def test_an_application_has_a_process_of_its_own_that_ends_with_it(ground: Groun
         assert process.wait(LIMIT_S) == -signal.SIGKILL
     assert wait_until(lambda: ground.status()["counted"]["state"] == "stopped", LIMIT_S)
     ground.send("counts", "start")
-    with ground.up() as process:
-        until(ground, lambda: ground.rows() == 3)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(LIMIT_S) == 0, ground.log.read_text()[-6000:]
+    with ground.up():
+        ground.until(lambda: ground.rows() == 3)
+        ground.end()
     assert ground.status()["counted"]["state"] == "stopped"
 
 
 def test_a_second_ctrl_c_insists(ground: Ground) -> None:
     ground.stream("hurried")
     with ground.up() as process:
-        until(ground, lambda: ground.said("starting Spark"))
+        ground.until(lambda: ground.said("starting Spark"))
         process.send_signal(signal.SIGINT)
         assert wait_until(lambda: ground.said("Ctrl-C again insists"), LIMIT_S)
         process.send_signal(signal.SIGINT)

@@ -19,7 +19,7 @@ from headrace.kafka.ranges import RangeReader
 from headrace.kafka.refusal import AccessRefused
 from headrace.signals import Drain
 from lake_writer.cli import lake_writer
-from router.cli import router
+from router.cli.main import router
 from stream_app.live import live_sources, run_live
 from tests.integration.backfill.lake_tables import Stored, make_table
 from tests.integration.pipelines import EVENT_SCHEMA, Pipelines, event

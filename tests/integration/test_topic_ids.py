@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from headrace.embedded.process import wait_until
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.settings import quiet
 from headrace.kafka.topic_ids import id_of
@@ -31,8 +31,6 @@ def test_an_id_is_freed_by_its_last_holder(workspace: Workspace) -> None:
     held = described.topic_id
     assert id_of(described) == str(held) == kafka.topic_id("ids")
     del described
-    deadline = time.monotonic() + LIMIT_S
     # A thread of the library may still hold the description for a moment.
-    while sys.getrefcount(held) > HELD_BY_THE_TEST and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: sys.getrefcount(held) <= HELD_BY_THE_TEST, LIMIT_S)
     assert sys.getrefcount(held) == HELD_BY_THE_TEST

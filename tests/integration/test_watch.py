@@ -69,11 +69,11 @@ def test_many_topics_are_one_question(cluster: Cluster, shared: SharedCluster) -
 
 def test_a_look_tells_what_the_topic_itself_would(shared: SharedCluster) -> None:
     shared.kafka.ensure_topic("looked_at", 2)
-    look = shared.watch.wait_for_look("looked_at")
-    assert look is not None
-    assert look.ends == shared.kafka.ends("looked_at")
-    assert look.topic_id == shared.kafka.topic_id("looked_at")
-    assert shared.watch.last_look("looked_at", LIMIT_S) == look
+    state = shared.watch.wait_for_state("looked_at")
+    assert state is not None
+    assert state.ends == shared.kafka.ends("looked_at")
+    assert state.topic_id == shared.kafka.topic_id("looked_at")
+    assert shared.watch.last_state("looked_at", LIMIT_S) == state
 
 
 def test_a_topic_that_is_not_there_is_answered_for_nobody_else(shared: SharedCluster) -> None:
@@ -89,7 +89,7 @@ def test_a_topic_that_is_not_there_is_answered_for_nobody_else(shared: SharedClu
 
     assert wait_until(is_refused, LIMIT_S)
     assert ends(watch, ["beside_it"], 0.0) == {"beside_it": {0: 0}}
-    assert watch.wait_for_look("not_there") is None
+    assert watch.wait_for_state("not_there") is None
 
 
 def test_a_cluster_that_is_away_has_no_answer_for_anybody() -> None:

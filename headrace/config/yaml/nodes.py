@@ -5,19 +5,35 @@ from __future__ import annotations
 import bisect
 import re
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
 from headrace.config.yaml.expansion import Fault
+from headrace.config.yaml.libyaml import compose_in_c
 from headrace.problems import nearest, shown_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ruamel.yaml.nodes import Node
+
+class Mark(Protocol):
+    """Where something stands in a text."""
+
+    index: int
+
+
+class Node(Protocol):
+    """A part of a file: `id` is scalar, sequence or mapping, as both parsers say it."""
+
+    id: str
+    tag: object
+    value: Any
+    start_mark: Mark
+    # None or empty where a scalar is plain.
+    style: str | None
 
 
 class NotReadable(Fault):
@@ -63,6 +79,11 @@ def read_text(path: Path) -> str:
 
 def compose(text: str) -> Node:
     """Return the root node of the one document in a text."""
+    return compose_in_c(text) or compose_in_python(text)
+
+
+def compose_in_python(text: str) -> Node:
+    """Return the same from a parser that says where a mistake is, and reads all of YAML 1.2."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

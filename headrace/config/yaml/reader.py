@@ -6,8 +6,6 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
 from headrace.config.yaml.characters import source_index
 from headrace.config.yaml.document import Document, Position
 from headrace.config.yaml.expansion import expand
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.yaml.document import KeyPath
+    from headrace.config.yaml.nodes import Node
     from headrace.config.yaml.placeholders import Placeholders
 
 _PREFIX = "tag:yaml.org,2002:"
@@ -110,7 +109,8 @@ class ParsedFile:
         return document
 
     def _node(self, key: str) -> Node | None:
-        pairs = self._root.value if isinstance(self._root, MappingNode) else []
+        root = self._root
+        pairs = root.value if root is not None and root.id == "mapping" else []
         return next((value for name, value in pairs if str(name.value) == key), None)
 
 
@@ -151,13 +151,13 @@ class _Reader:
             tag = str(node.tag).replace(_PREFIX, "!!")
             self._refuse(path, f"the tag {tag} is not allowed here", "remove it")
             return None
-        if isinstance(node, ScalarNode):
+        if node.id == "scalar":
             return self._scalar(node, path)
         self._open.append(node)
         try:
-            if isinstance(node, MappingNode):
+            if node.id == "mapping":
                 return self._mapping(node, path)
-            items = node.value if isinstance(node, SequenceNode) else []
+            items = node.value if node.id == "sequence" else []
             return [self._value(item, (*path, number)) for number, item in enumerate(items)]
         finally:
             self._open.pop()
@@ -166,7 +166,7 @@ class _Reader:
         self._document.report(path, message, suggestion, key=key)
         self._document.unusable.add(path)
 
-    def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, object]:
+    def _mapping(self, node: Node, path: KeyPath) -> dict[str, object]:
         result: dict[str, object] = {}
         merged: list[Node] = []
         for key_node, value_node in node.value:
@@ -187,7 +187,7 @@ class _Reader:
         return result
 
     def _key(self, node: Node) -> str | None:
-        if not isinstance(node, ScalarNode):
+        if node.id != "scalar":
             self._report_node(node, "a key must be a plain text", "write key: value")
             return None
         key = str(node.value)
@@ -201,10 +201,10 @@ class _Reader:
             self._report_node(node, "this alias refers to itself", "write the value out")
             return
         self._open.append(node)
-        if isinstance(node, SequenceNode):
+        if node.id == "sequence":
             for item in node.value:
                 self._merge(item, path, into)
-        elif isinstance(node, MappingNode):
+        elif node.id == "mapping":
             for key_node, value_node in node.value:
                 if str(key_node.tag) == _MERGE:
                     self._merge(value_node, path, into)
@@ -220,7 +220,7 @@ class _Reader:
             )
         self._open.pop()
 
-    def _scalar(self, node: ScalarNode, path: KeyPath) -> object:
+    def _scalar(self, node: Node, path: KeyPath) -> object:
         raw = str(node.value)
         # Which placeholders there are is what for_each says, so it has none.
         placeholders = None if path[:1] == (FOR_EACH,) else self._document.placeholders
@@ -238,7 +238,7 @@ class _Reader:
         if expanded.varies:
             # A topic with the name 2026 is no number.
             return expanded.text
-        is_plain = node.style is None
+        is_plain = not node.style
         if not is_plain or (str(node.tag) == _STR and not filled):
             return expanded.text
         return plain_value(expanded.text, filled=filled)

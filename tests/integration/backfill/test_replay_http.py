@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import signal
 import subprocess
@@ -10,10 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from fleet.replays import replay_rows
 from headrace.embedded.process import wait_until
+from tests.end_to_end.serving import Client, port_in
 from tests.limits import LIMIT_S
 
 from .in_process import PERIOD, rows_in
@@ -54,20 +52,19 @@ def test_a_replay_tells_how_far_it_is_and_goes_on_from_there(
             return "serving HTTP" in log_file.read_text()
 
         assert wait_until(is_serving, LIMIT_S)
-        said = next(line for line in log_file.read_text().splitlines() if "serving HTTP" in line)
-        port = int(json.loads(said)["url"].rpartition(":")[2])
-        assert wait_until(lambda: _row(port, run_id).get("steps_done", 0) >= 1, LIMIT_S)
-        row = _row(port, run_id)
+        client = Client(port_in(log_file.read_text()) or 0)
+        assert wait_until(lambda: _row(client, run_id).get("steps_done", 0) >= 1, LIMIT_S)
+        row = _row(client, run_id)
         assert (row["steps"], row["rows_planned"], row["state"]) == (FILES, FILES * ROWS, "running")
         assert row["rows"] == row["steps_done"] * ROWS
         assert (row["threshold_ms"], [one["name"] for one in row["sources"]]) == (60_000, [table])
         assert row["eta_s"] is not None
-        values = _metrics(port)
+        values = {name: value for (name, _), value in client.metrics().items()}
         assert values["headrace_backfill_files_total"] == FILES
         done = values["headrace_backfill_files_done"]
         assert values["headrace_backfill_progress_ratio"] == done / FILES
         assert values["headrace_records_in_total"] == done * ROWS
-        assert _get(port, "/api/v1/replays/another")[0] == 404
+        assert client.get("/api/v1/replays/another")[0] == 404
         process.send_signal(signal.SIGTERM)
         assert process.wait(LIMIT_S) == 0, log_file.read_text()
     finally:
@@ -83,25 +80,7 @@ def test_a_replay_tells_how_far_it_is_and_goes_on_from_there(
     assert (whole.certificate or {})["complete"] is True
 
 
-def _get(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
-
-
-def _row(port: int, run_id: str) -> dict[str, Any]:
-    status, body = _get(port, f"/api/v1/replays/{run_id}")
+def _row(client: Client, run_id: str) -> dict[str, Any]:
+    status, body = client.get(f"/api/v1/replays/{run_id}")
     found: dict[str, Any] = json.loads(body) if status == 200 else {}
     return found
-
-
-def _metrics(port: int) -> dict[str, float]:
-    return {
-        one.name: one.value
-        for family in text_string_to_metric_families(_get(port, "/metrics")[1])
-        for one in family.samples
-    }

@@ -33,8 +33,8 @@ table: {catalog: lake, database: tv, table: "${topic_}"}
 
 
 @dataclass
-class Told(TopicWatch):
-    """What a cluster would have told."""
+class KnownTopics(TopicWatch):
+    """The topics of clusters, as the test says."""
 
     topics: dict[str, frozenset[str] | None] = field(default_factory=dict)
     wanted: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Told(TopicWatch):
 @dataclass
 class Ground:
     root: Path
-    told: Told
+    known: KnownTopics
     follower: Follower
 
     def write(self, name: str, text: str) -> None:
@@ -57,7 +57,7 @@ class Ground:
         (self.root / name).write_text(text)
 
     def topics(self, *names: str) -> None:
-        self.told.topics = {"here": frozenset(names)}
+        self.known.topics = {"here": frozenset(names)}
 
     def look(self) -> Seen:
         """Look until nothing is new any more; return what was seen last."""
@@ -73,8 +73,8 @@ class Ground:
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Ground:
-    told = Told()
-    found = Ground(tmp_path, told, Follower(tmp_path, topics=told))
+    known = KnownTopics()
+    found = Ground(tmp_path, known, Follower(tmp_path, topics=known))
     found.write("headrace.yaml", HEADRACE)
     found.write("many.yaml", MANY)
     for name in ("a", "b", "c", "d_e"):
@@ -82,10 +82,10 @@ def ground(tmp_path: Path) -> Ground:
     return found
 
 
-def test_nothing_is_wanted_until_the_cluster_has_told(ground: Ground) -> None:
+def test_nothing_is_wanted_until_the_cluster_has_answered(ground: Ground) -> None:
     seen = ground.look()
     assert (seen.wanted, seen.problems, seen.empty) == ({}, [], [])
-    assert ground.told.wanted == {"here"}
+    assert ground.known.wanted == {"here"}
     ground.topics("other")
     assert [one.name for one in ground.look().empty] == ["many.yaml"]
 
@@ -106,7 +106,7 @@ def test_topics_come_and_go_and_the_others_stay_as_they_are(ground: Ground) -> N
 def test_a_cluster_that_is_away_takes_nothing_away(ground: Ground) -> None:
     ground.topics("events.a")
     assert ground.names() == {"a"}
-    ground.told.topics = {"here": None}
+    ground.known.topics = {"here": None}
     assert ground.names() == {"a"}
 
 
@@ -184,7 +184,7 @@ def test_a_pattern_that_matches_less_lets_the_others_go(ground: Ground) -> None:
 def test_one_file_alone_is_followed(ground: Ground) -> None:
     ground.write("tables.yaml", TABLES)
     ground.topics("events.a", "landed.x")
-    only = Follower(ground.root, only=ground.root / "tables.yaml", topics=ground.told)
+    only = Follower(ground.root, only=ground.root / "tables.yaml", topics=ground.known)
     seen = only.look()
     assert seen is not None
     assert set(seen.wanted) == {("lake_table", "landed_x")}

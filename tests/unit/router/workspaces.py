@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
-from router.cli import router
+from router.cli.main import router
 from tests.integration.pipelines import EVENT_SCHEMA
 
 if TYPE_CHECKING:

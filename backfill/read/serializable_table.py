@@ -1,4 +1,4 @@
-"""A table for tasks that reach its files, and neither its catalog nor the driver's disk."""
+"""A table that is sent to tasks on other machines: these reach its files, but not its catalog."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FarTable:
-    """What goes along with the work: where the table is, the plan's head, and where measures go."""
+class SerializableTable:
+    """Where a table's metadata is, the plan without its steps, and where tasks send measurements."""
 
     metadata_location: str
     properties: tuple[tuple[str, str], ...]
@@ -29,17 +29,19 @@ class FarTable:
 
     def __repr__(self) -> str:
         # Properties may hold a password.
-        return f"FarTable({self.metadata_location})"
+        return f"SerializableTable({self.metadata_location})"
 
     @classmethod
-    def of(cls, workspace: Workspace, name: str, plan: Plan, relay: RelayAddress) -> FarTable:
-        """Look a table up, here."""
+    def of(
+        cls, workspace: Workspace, name: str, plan: Plan, relay: RelayAddress
+    ) -> SerializableTable:
+        """Look up a table on the driver."""
         table = load_table(workspace, name)
         properties = tuple(sorted((key, str(value)) for key, value in table.io.properties.items()))
         return cls(table.metadata_location, properties, msgspec.json.encode(plan), relay)
 
     def open(self) -> Table:
-        """Open it, there."""
+        """Open the table in a task."""
         return StaticTable.from_metadata(self.metadata_location, dict(self.properties))
 
     def plan(self) -> Plan:
