@@ -106,7 +106,7 @@ def main() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoadedPage:
     """An overview, and how long its first byte took."""
 
     html: str
@@ -147,7 +147,7 @@ def _server(command: Sequence[str]) -> Iterator[Server]:
         process.terminate()
 
 
-def _ask(port: int) -> Asked:
+def _ask(port: int) -> LoadedPage:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
     began_s = time.perf_counter()
     connection.request("GET", "/")
@@ -156,7 +156,7 @@ def _ask(port: int) -> Asked:
     took_ms = 1000 * (time.perf_counter() - began_s)
     html = (first + answer.read()).decode()
     connection.close()
-    return Asked(html, took_ms)
+    return LoadedPage(html, took_ms)
 
 
 @contextmanager

@@ -63,6 +63,9 @@ class StatusFacts(Facts):
 
     def resting(self) -> Iterator[NotReady]:
         """Return what does not run. `headrace ui` is ready even so."""
+        if self._overall.value() is None:
+            why = "the clusters and the catalogs have not answered yet"
+            yield NotReady("command", "headrace ui", None, why, "wait some seconds")
         for one in self._of("stream", "lake_table", "app"):
             if one.state != "running":
                 why = one.problem or f"it is {one.state}"

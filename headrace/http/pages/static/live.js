@@ -1,5 +1,6 @@
-// Says when the figures of a page are old, because the command does not answer any more. A page that
-// nobody sees lets go of its connection, of which a browser has six for all pages of a server.
+// Says when the figures of a page are old, because the command does not answer any more. Shows the
+// local time of a time that is pointed at. A page that nobody sees lets go of its connection, of which
+// a browser has six for all pages of a server.
 (function () {
   "use strict";
   var SILENT_MS = 3500;
@@ -9,6 +10,11 @@
   var since = document.getElementById("lost-since");
   var beat = document.getElementById("beat");
   var main = document.getElementById("main");
+
+  document.addEventListener("mouseover", function (event) {
+    var time = event.target.closest("time[datetime*=T]");
+    if (time) time.title = new Date(time.dateTime).toLocaleString() + " (your time)";
+  });
 
   function say(isLost) {
     if (isLost && banner.hidden) since.textContent = beat.textContent;
