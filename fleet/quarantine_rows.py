@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from headrace.http.detail_rows import QuarantineGroup, QuarantineRow, Sample
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
-    from headrace.kafka.message import Message
     from router.quarantine.records import QuarantinedRecord
 
 # A page answers in a moment, however many records were rejected.
 MOST_READ: Final = 20_000
+MOST_BYTES: Final = 64 * 2**20
 SAMPLES: Final = 3
 MOST_GROUPS: Final = 200
 # Of a key or a value, so many bytes are shown.
@@ -34,40 +35,58 @@ MASKED: Final = "the stream masks fields, and this value is not JSON in which th
 OTHERS: Final = "all other reasons"
 
 
+@dataclass(slots=True)
+class Reading:
+    """What was read beside a stream's own records: records of others, and how many were left."""
+
+    others: int = 0
+    unread: int = 0
+
+
 def quarantine_row(workspace: Workspace, stream: Effective) -> QuarantineRow:
     """Read the newest records of a stream's quarantine."""
-    topic = quarantine_of(stream)
-    kafka = KafkaCluster(workspace.cluster(topic.cluster))
-    name, masked = stream.config.name, stream.config.hygiene.mask
-    if topic.topic not in kafka.topics():
-        return QuarantineRow(name, topic.cluster, topic.topic)
-    spans = kafka.offsets(topic.topic)
-    newest = newest_of(spans, MOST_READ)
-    groups = Groups(masked)
-    others = 0
-    with closing(RangeReader(kafka.properties)) as reader:
-        for message in _messages(reader, topic.topic, newest):
-            kept = own_record(message, name)
-            if kept is None:
-                others += 1
-            else:
-                groups.add(kept, kept.outputs(name) or "")
-    unread = sum(map(len, spans.values())) - sum(map(len, newest.values()))
+    topic, name = quarantine_of(stream), stream.config.name
+    reading, groups = Reading(), Groups(stream.config.hygiene.mask)
+    for kept in newest_kept(workspace, stream, reading):
+        groups.add(kept, kept.outputs(name) or "")
     return QuarantineRow(
         name,
         topic.cluster,
         topic.topic,
         groups.records,
         groups.bytes,
-        others,
-        unread,
+        reading.others,
+        reading.unread,
         groups.rows(),
     )
 
 
-def _messages(reader: RangeReader, topic: str, spans: Mapping[int, range]) -> Iterator[Message]:
-    for _, messages in reader.chunks(topic, spans):
-        yield from messages
+def newest_kept(
+    workspace: Workspace, stream: Effective, reading: Reading
+) -> Iterator[QuarantinedRecord]:
+    """Give the newest records of a stream's quarantine, as many as a page has time for."""
+    topic, name = quarantine_of(stream), stream.config.name
+    kafka = KafkaCluster(workspace.cluster(topic.cluster))
+    if topic.topic not in kafka.topics():
+        return
+    spans = kafka.offsets(topic.topic)
+    newest = newest_of(spans, MOST_READ)
+    read, left_bytes = 0, MOST_BYTES
+    with closing(RangeReader(kafka.properties)) as reader:
+        for _, messages in reader.chunks(topic.topic, newest):
+            for message in messages:
+                kept = own_record(message, name)
+                if kept is None:
+                    reading.others += 1
+                else:
+                    left_bytes -= kept.size
+                    yield kept
+            read += len(messages)
+            if left_bytes < 0:
+                break
+    reading.unread = sum(map(len, spans.values())) - sum(map(len, newest.values()))
+    if left_bytes < 0:
+        reading.unread = sum(map(len, spans.values())) - read
 
 
 def newest_of(spans: Mapping[int, range], most: int) -> dict[int, range]:

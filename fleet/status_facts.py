@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleet.details import declared_in, effective_of, explained, setting_rows
 from fleet.quarantine_rows import quarantine_row
+from fleet.quarantine_trial import quarantine_trial
 from fleet.replays import replay_row, replay_rows
 from fleet.status import overall
 from headrace.config.stream.file import Stream
@@ -41,7 +42,13 @@ if TYPE_CHECKING:
     from fleet.status import Overall
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
-    from headrace.http.detail_rows import DeclaredRow, LedgerRow, QuarantineRow, SettingRow
+    from headrace.http.detail_rows import (
+        DeclaredRow,
+        LedgerRow,
+        QuarantineRow,
+        QuarantineTrial,
+        SettingRow,
+    )
     from headrace.http.rows import ReplayRow
 
 
@@ -139,6 +146,13 @@ class StatusFacts(Facts):
         if found is None or found.config.quarantine is None:
             return None
         return quarantine_row(self._workspace, found)
+
+    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records, as its file is now."""
+        found = self._stream(stream)
+        if found is None or found.config.quarantine is None:
+            return None
+        return quarantine_trial(self._workspace, found)
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
         """Return what a stream makes of records, as its file is now."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fleet.details import declared_row, explained, setting_rows
 from fleet.line_unit import LineUnit
 from fleet.quarantine_rows import quarantine_row
+from fleet.quarantine_trial import quarantine_trial
 from fleet.replays import replay_row, replay_rows
 from fleet.standings import parts_of
 from headrace.application.source_rows import source_rows
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from fleet.process_unit import ProcessUnit
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
-    from headrace.http.detail_rows import LedgerRow, QuarantineRow, SettingRow
+    from headrace.http.detail_rows import LedgerRow, QuarantineRow, QuarantineTrial, SettingRow
     from headrace.http.rows import ReplayRow, State
     from headrace.metrics.text import Sample
     from headrace.problems import Problem
@@ -131,6 +132,13 @@ class FleetFacts(Facts):
         if found is None or found[0].config.quarantine is None:
             return None
         return quarantine_row(found[1], found[0])
+
+    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records, as its file is now."""
+        found = self._stream(stream)
+        if found is None or found[0].config.quarantine is None:
+            return None
+        return quarantine_trial(found[1], found[0])
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
         """Return what a stream makes of records, by the form that runs."""

@@ -14,7 +14,13 @@ from headrace.metrics.text import Sample
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headrace.http.detail_rows import DeclaredRow, LedgerRow, QuarantineRow, SettingRow
+    from headrace.http.detail_rows import (
+        DeclaredRow,
+        LedgerRow,
+        QuarantineRow,
+        QuarantineTrial,
+        SettingRow,
+    )
     from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
     from headrace.signals import Drain
 
@@ -78,6 +84,10 @@ class Facts:
 
     def quarantine(self, stream: str) -> QuarantineRow | None:  # noqa: ARG002 - who knows it overrides it
         """Return a stream's rejected records; None where it keeps none. It may ask Kafka, and wait."""
+        return None
+
+    def try_quarantine(self, stream: str) -> QuarantineTrial | None:  # noqa: ARG002 - as above
+        """Return what a stream would make of its rejected records now. It may ask Kafka, and wait."""
         return None
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above

@@ -158,3 +158,25 @@ class QuarantineRow:
     others: int = 0
     unread: int = 0
     groups: Sequence[QuarantineGroup] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TriedOutput:
+    """What an output would make of rejected records; `unknown` where only Spark could say."""
+
+    output: str
+    written: int
+    filtered: int
+    rejected: int
+    unknown: int
+    reasons: Sequence[tuple[str, int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineTrial:
+    """What a stream would make of the records in its quarantine, as its file is now."""
+
+    stream: str
+    records: int
+    unread: int
+    outputs: Sequence[TriedOutput] = ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.http.board import Facts
-    from headrace.http.detail_rows import DeclaredRow, QuarantineRow
+    from headrace.http.detail_rows import DeclaredRow, QuarantineRow, QuarantineTrial
     from headrace.http.pages.snapshot import Snapshot
     from headrace.http.pages.troubles import Trouble
     from headrace.http.rows import AppRow, TableRow
@@ -49,6 +49,7 @@ class QuarantineView:
     quarantine: QuarantineRow | None
     problem: str | None = None
     advice: str | None = None
+    trial: QuarantineTrial | None = None
 
 
 def table_page(snapshot: Snapshot, name: str) -> Page | None:
@@ -84,20 +85,26 @@ def app_page(snapshot: Snapshot, name: str) -> Page | None:
     return Page(f"Application {name}", [Part("app", html)], view)
 
 
-def quarantine_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
-    """Return the page of a stream's quarantine; None where there is no such stream. It asks Kafka."""
+def quarantine_page(
+    facts: Facts, snapshot: Snapshot, name: str, *, tries: bool = False
+) -> Page | None:
+    """Return the page of a stream's quarantine; None where there is no such stream. It asks Kafka.
+
+    If it `tries`, it shows what the stream would make of the records now.
+    """
     if all(one.name != name for one in snapshot.streams):
         return None
-    view = quarantine_view(facts, name)
+    view = quarantine_view(facts, name, tries=tries)
     file = snapshot.declared_as("stream", name)
     html = render("quarantine.html", view=view, row=view.quarantine, file=file)
     return Page(f"Quarantine of {name}", [Part("quarantine", html)], view)
 
 
-def quarantine_view(facts: Facts, name: str) -> QuarantineView:
+def quarantine_view(facts: Facts, name: str, *, tries: bool = False) -> QuarantineView:
     """Return a stream's rejected records, or why they could not be read."""
     try:
-        return QuarantineView(name, facts.quarantine(name))
+        trial = facts.try_quarantine(name) if tries else None
+        return QuarantineView(name, facts.quarantine(name), trial=trial)
     except HeadraceError as problem:
         return QuarantineView(name, None, problem.message, problem.advice or None)
 

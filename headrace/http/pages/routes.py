@@ -22,7 +22,7 @@ from headrace.http.pages.explain import (
     sent_text,
 )
 from headrace.http.pages.find import page_at
-from headrace.http.pages.other_pages import quarantine_view
+from headrace.http.pages.other_pages import quarantine_page, quarantine_view
 from headrace.http.pages.parts import Page, Part, SentPages
 from headrace.http.pages.snapshot import Snapshots
 from headrace.http.pages.templates import render
@@ -55,6 +55,8 @@ def page_routes(board: Board, problem: Callable[[int, str], Response]) -> Sequen
         Route("/replays.json", pages.page),
         *(Route(f"/{kind}/{{name}}", pages.page) for kind in KINDS),
         Route("/streams/{name}", pages.explain, methods=["POST"]),
+        Route("/quarantine/{name}", pages.try_quarantine, methods=["POST"]),
+        Route("/api/v1/streams/{name}/quarantine/try", pages.try_quarantine, methods=["POST"]),
         Route("/api/v1/streams/{name}/explain", pages.explain, methods=["POST"]),
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/v1/events", pages.events, methods=["GET"]),
@@ -106,6 +108,21 @@ class _Pages:
         if found is None:
             return self._missing(path, snapshot.at)
         return self._live(page_with(found, name, records, answer), snapshot.at, path)
+
+    async def try_quarantine(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if request.scope["path"].startswith("/api/"):
+            view = await run_in_threadpool(quarantine_view, self._facts, name, tries=True)
+            if view.problem is not None:
+                return self._problem(UNAVAILABLE, view.problem)
+            if view.trial is None:
+                return self._problem(UNKNOWN, "there is no such stream, or it has no quarantine")
+            return answer_json(view.trial)
+        snapshot, path = await self._snapshots.now(), f"/quarantine/{quote(name, safe='')}"
+        found = await run_in_threadpool(quarantine_page, self._facts, snapshot, name, tries=True)
+        if found is None:
+            return self._missing(path, snapshot.at)
+        return self._live(found, snapshot.at, path)
 
     async def events(self, request: Request) -> Response:
         return await self._events.answer(request, self._problem)

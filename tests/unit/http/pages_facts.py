@@ -17,8 +17,10 @@ from headrace.http.detail_rows import (
     LedgerRow,
     QuarantineGroup,
     QuarantineRow,
+    QuarantineTrial,
     Sample,
     SettingRow,
+    TriedOutput,
 )
 from headrace.http.rows import (
     AppRow,
@@ -209,6 +211,12 @@ class Workspace(Facts):
                 },
             ],
         }
+
+    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
+        if self.is_kafka_away:
+            raise ClusterUnreachable("fronting", "127.0.0.1:1", "Connection refused")
+        outputs = [TriedOutput("starts", 6, 1, 3, 0, [(f"not JSON: {SCRIPT}", 3)])]
+        return QuarantineTrial(stream, 10, 0, outputs) if stream == "plays" else None
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         if self.is_kafka_away:
