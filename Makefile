@@ -49,10 +49,12 @@ format: setup ## Format the code and fix what ruff can fix
 bench: setup ## Benchmarks in their short form; BENCH=--full runs the full form
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-generated: setup ## Write what is generated: JSON Schemas for editors, docs/metrics.md, the picture of the layers
+generated: setup ## Write what is generated: JSON Schemas for editors, docs/metrics.md, deploy/, the picture of the layers
 	@$(BIN)/python -m tools.write_json_schemas
 	@$(BIN)/python -m tools.draw_layers
 	@$(BIN)/python -m tools.write_metrics_page
+	@$(BIN)/python -m tools.write_alert_rules
+	@$(BIN)/python -m tools.write_dashboards
 
 lock: setup ## Resolve the lock files again (packages and jars)
 	@$(BIN)/python tools/write_locks.py

@@ -23,6 +23,7 @@ from benchmarks.bench_replay_read import (
     REPLAY_READ,
 )
 from benchmarks.bench_router import OUTPUTS, ROUTER
+from benchmarks.bench_workers import LAKE_WRITER_WORKERS, ROUTER_WORKERS
 from benchmarks.contest import Extent, hold
 from benchmarks.machine import machine, versions
 from benchmarks.measure import ROOT, CommandFailed
@@ -45,6 +46,8 @@ BENCHMARKS = (
     REPLAY_COMPACTED,
     REPLAY_ALIGNED,
     REPLAY_JOIN,
+    ROUTER_WORKERS,
+    LAKE_WRITER_WORKERS,
 )
 RESULTS = ROOT / "artifacts" / "benchmarks"
 SEED = 20260105

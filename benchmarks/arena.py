@@ -128,6 +128,12 @@ class Arena:
         return folder
 
 
+def use_master(workspace: Path, master: str) -> None:
+    """Let the commands of a workspace run on a cluster."""
+    with (workspace / "headrace.yaml").open("a", encoding="utf-8") as file:
+        file.write(f'spark: {{master: "{master}"}}\n')
+
+
 def console_script(name: str) -> str:
     """Return one of our console scripts, the one beside the Python that runs this."""
     return str(Path(sys.executable).with_name(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.arena import PARTITIONS, RAW_TOPIC, console_script
+from benchmarks.arena import PARTITIONS, RAW_TOPIC, console_script, use_master
 from benchmarks.checks import landed
 from benchmarks.iceberg_connect import iceberg_connect, warm_iceberg_connect
 from benchmarks.lake import PROPERTIES
@@ -54,6 +54,13 @@ def headrace_lake_writer(arena: Arena, folder: Path) -> Run:
 def warm_lake_writer(arena: Arena, folder: Path) -> Run:
     """Prepare the same, measured from its second batch on."""
     return _headrace(arena, folder, warm=True)
+
+
+def landed_by(master: str, arena: Arena, folder: Path) -> Run:
+    """Prepare the same on a cluster."""
+    run = _headrace(arena, folder, warm=False)
+    use_master(folder, master)
+    return run
 
 
 def _headrace(arena: Arena, folder: Path, *, warm: bool) -> Run:

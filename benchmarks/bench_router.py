@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.arena import PARTITIONS, RAW_TOPIC, console_script
+from benchmarks.arena import PARTITIONS, RAW_TOPIC, console_script, use_master
 from benchmarks.checks import routed
 from benchmarks.events import COUNTRIES, FILTER, PROJECTION
 from benchmarks.jvm_routers import flink_sql, kafka_streams, typed_flink_sql
@@ -67,6 +67,14 @@ def router_without_origin(arena: Arena, folder: Path) -> Run:
     """Prepare the same without the origin header."""
     target = new_target(arena, folder)
     return _headrace(arena, folder, {"starts": (FILTER, target)}, warm=False, origin="none")
+
+
+def routed_by(master: str, arena: Arena, folder: Path) -> Run:
+    """Prepare the same on a cluster."""
+    target = new_target(arena, folder)
+    run = _headrace(arena, folder, {"starts": (FILTER, target)}, warm=False)
+    use_master(folder, master)
+    return run
 
 
 def _headrace(

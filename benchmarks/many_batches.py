@@ -3,7 +3,8 @@
 Single records are sent all the time, a few milliseconds apart, to a stream with trigger 0 whose
 outputs have a query each: every query does one small batch after another. Memory is that of the
 router and of all its processes (each page once), after a tenth of the batches and after all. How
-fast it is, is how long a thousand batches take: the second and the last.
+fast it is, is how long a thousand batches take: the second and the last; of these, also the CPU of
+the router and of all its processes for a batch.
 """
 
 from __future__ import annotations
@@ -74,18 +75,22 @@ def measure(root: Path, broker: Broker, batches: int, outputs: int) -> dict[str,
     window = min(1000, tenth)
     done_s: list[float] = []
     early: dict[str, float] = {}
+    cpu_s = 0.0
     try:
         with _records(broker.bootstrap_servers):
             for line in router.stderr or ():
                 if "batch routed" not in line:
                     continue
                 done_s.append(time.monotonic())
+                if len(done_s) == batches - window:
+                    cpu_s = _cpu_s(router.pid)
                 if len(done_s) % tenth == 0:
                     memory = _memory_mib(router.pid)
                     early = early or memory
                     print(f"{len(done_s)} batches: {json.dumps(memory)}", file=sys.stderr)
                 if len(done_s) == batches:
                     break
+            cpu_s = _cpu_s(router.pid) - cpu_s
             late = _memory_mib(router.pid)
     finally:
         router.terminate()
@@ -95,6 +100,7 @@ def measure(root: Path, broker: Broker, batches: int, outputs: int) -> dict[str,
         "early_s": round(done_s[2 * window - 1] - done_s[window - 1], 1),
         "late_s": round(done_s[-1] - done_s[-1 - window], 1),
         "whole_s": round(done_s[-1] - done_s[0]),
+        "late_cpu_ms_a_batch": round(1000 * cpu_s / window, 1),
         "early_mib": early,
         "late_mib": late,
     }
@@ -118,6 +124,17 @@ def _records(bootstrap: str) -> Iterator[None]:
     finally:
         ended.set()
         sender.join()
+
+
+def _cpu_s(pid: int) -> float:
+    """Return the CPU that the driver, its JVM and all processes below have used."""
+    used = 0.0
+    top = psutil.Process(pid)
+    for one in (top, *top.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = one.cpu_times()
+            used += times.user + times.system
+    return used
 
 
 def _memory_mib(pid: int) -> dict[str, float]:

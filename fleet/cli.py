@@ -149,9 +149,11 @@ def up(workspace: Workspace, region: str | None, http: Address | None) -> None:
     address = http or parse_address(DEFAULT_HTTP)
     with (
         Drain() as drain,
-        serving(address, board := Board("headrace up", drain), is_asked_for=http is not None),
+        serving(
+            address, board := Board("headrace up", drain), is_asked_for=http is not None
+        ) as served,
     ):
-        run_fleet(workspace, region, board, click.echo)
+        run_fleet(workspace, region, board, click.echo, served=served)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""What `headrace up` leaves for `headrace status`: which of its jobs fail, and why."""
+"""What `headrace up` leaves for `status` and `top`: which jobs fail and why, and where it serves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from headrace import state_files
+from headrace.errors import UsageError
+from headrace.http.address import parse_address
 from headrace.locks import holder
 
 if TYPE_CHECKING:
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.address import Address
 
 FOLDER: Final = "up"
 FILES: Final = "files"
 PROBLEMS: Final = "problems.json"
+ADDRESS: Final = "http.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,22 @@ def _problems(folder: Path) -> list[JobProblem]:
         return [JobProblem(**one) for one in json.loads((folder / PROBLEMS).read_text())]
     except (OSError, ValueError, TypeError):
         return []
+
+
+def write_address(folder: Path, address: Address | None) -> None:
+    """Keep where whoever runs serves HTTP; None where it does not."""
+    text = json.dumps(None if address is None else str(address))
+    state_files.write(folder / ADDRESS, text.encode(), lasting=False)
+
+
+def served_at(workspace: Workspace) -> Address | None:
+    """Return where the `headrace up` of a workspace serves, if one runs here that we may ask."""
+    folder = folder_of(workspace)
+    if holder(lock_in(folder)) is None:
+        return None
+    try:
+        said = json.loads((folder / ADDRESS).read_text())
+        return None if said is None else parse_address(said)
+    except (OSError, ValueError, UsageError):
+        # It is just starting; or it is open to other machines, and we have no token.
+        return None

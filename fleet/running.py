@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import rich_click as click
 
 from fleet.follow import Follower
-from fleet.run_state import folder_of, lock_in
+from fleet.run_state import folder_of, lock_in, write_address
 from fleet.settings import allow_open_files, settings_for
 from fleet.unit_facts import FleetFacts
 from fleet.up import Fleet
@@ -42,14 +42,19 @@ class OneFile:
     outputs: Sequence[str] = ()
 
 
-def run_fleet(
+def run_fleet(  # noqa: PLR0913 - as the command is asked for
     workspace: Workspace,
     region: str | None,
     board: Board,
     say: Callable[[str], object],
     only: OneFile | None = None,
+    *,
+    served: Address | None = None,
 ) -> None:
-    """Run all that is declared until asked to drain; `say` is called when Spark has started."""
+    """Run all that is declared until asked to drain; `say` is called when Spark has started.
+
+    `served` is where the board can be read.
+    """
     path = None if only is None else only.path
     if path is not None:
         _require_good(workspace, path)
@@ -58,6 +63,7 @@ def run_fleet(
     what = "headrace up of this workspace" if path is None else f"a command for {shown_path(path)}"
     folder = folder_of(workspace, path)
     with hold(lock_in(folder), what, "stop that one first"), closing(follower.topics):
+        write_address(folder, served)
         seen = follower.look()
         if follower.topics.wait(FIRST_ANSWER_S):
             seen = follower.look() or seen
@@ -86,8 +92,8 @@ def run_file(  # noqa: PLR0913 - as the command is asked for
         click.echo(json.dumps({"started": text}) if as_json else text)
 
     board = Board(shown_path(path), drain := Drain())
-    with drain, serving(http, board):
-        run_fleet(workspace, region, board, say, OneFile(absolute(path), outputs))
+    with drain, serving(http, board) as served:
+        run_fleet(workspace, region, board, say, OneFile(absolute(path), outputs), served=served)
 
 
 def _require_good(workspace: Workspace, path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import contextlib
 import json
 import re
@@ -17,12 +19,14 @@ from headrace.kafka.sender import KafkaRecord, Sender
 from headrace.times import parse_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from headrace.config.workspace.workspace import Cluster
 
-ENVELOPE_KEYS: Final = frozenset({"key", "value", "headers", "timestamp"})
+# Of a record whose value, or key, is no text, the envelope has the bytes in base64.
+VALUE_KEYS: Final = frozenset({"value", "value_base64"})
+ENVELOPE_KEYS: Final = VALUE_KEYS | {"key", "key_base64", "headers", "timestamp"}
 SHOW_EVERY: Final = 1000
 LARGEST_TIMESTAMP: Final = 2**63 - 1
 _DECODER: Final = json.JSONDecoder()
@@ -92,7 +96,7 @@ def unwrap(line: bytes) -> KafkaRecord:
     except json.JSONDecodeError as problem:
         # On one line, the number of the line within it says nothing.
         raise ValueError(f"not JSON: {problem.msg} at column {problem.colno}") from None
-    if not isinstance(whole, dict) or "value" not in whole:
+    if not isinstance(whole, dict) or not whole.keys() & VALUE_KEYS:
         raise ValueError('with --envelope, each line must be an object with "value"')
     unknown = sorted(set(whole) - ENVELOPE_KEYS)
     if unknown:
@@ -101,11 +105,24 @@ def unwrap(line: bytes) -> KafkaRecord:
         )
     written = _as_written(text)
     return KafkaRecord(
-        value=_as_bytes(whole["value"], written["value"]),
-        key=_as_bytes(whole.get("key"), written.get("key", "")),
+        value=_member(whole, written, "value"),
+        key=_member(whole, written, "key"),
         headers=_headers(whole.get("headers")),
         timestamp_ms=_timestamp_ms(whole.get("timestamp")),
     )
+
+
+def _member(whole: Mapping[str, object], written: Mapping[str, str], name: str) -> bytes | None:
+    """Return the bytes of a member, however it is written; none where it is not there."""
+    in_base64 = f"{name}_base64"
+    if in_base64 not in whole:
+        return _as_bytes(whole.get(name), written.get(name, ""))
+    if name in whole:
+        raise ValueError(f"a line has either {name} or {in_base64}, not both")
+    try:
+        return base64.b64decode(str(whole[in_base64]), validate=True)
+    except binascii.Error:
+        raise ValueError(f"{in_base64} is not valid base64") from None
 
 
 def _as_written(text: str) -> dict[str, str]:

@@ -22,10 +22,12 @@ STOPPING: Final = "stopping: what is at hand is finished first; Ctrl-C again ins
 class Drain:
     """Listens for SIGINT and SIGTERM while it is entered.
 
-    The first of them only sets `requested`; a second SIGINT raises KeyboardInterrupt.
+    The first of them only sets `requested`; a second SIGINT raises KeyboardInterrupt. The user is
+    told that what is at hand is finished first, unless there is nothing of that kind.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, announces: bool = True) -> None:
+        self._announces = announces
         self._asked = threading.Event()
         self._is_requested = False
         self._previous: list[tuple[signal.Signals, object]] = []
@@ -52,7 +54,7 @@ class Drain:
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self._is_requested and number == signal.SIGINT:
             raise KeyboardInterrupt
-        if not self._is_requested:
+        if not self._is_requested and self._announces:
             # os.write: the signal may have come in the middle of a print.
             os.write(sys.stderr.fileno(), _stopping().encode())
         self._is_requested = True

@@ -31,7 +31,7 @@ from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.kafka.sender import KafkaRecord
 from headrace.landing.record_columns import RecordColumns
 from headrace.landing.topic_values import Values
-from headrace.produce import ENVELOPE_KEYS, unwrap
+from headrace.produce import ENVELOPE_KEYS, VALUE_KEYS, unwrap
 from headrace.records.arrow import times_of
 from headrace.schema.arrow import for_spark, to_arrow
 from headrace.schema.spark import to_spark
@@ -117,7 +117,8 @@ def _message(topic: str, line: str, number: int) -> GivenMessage:
     except ValueError:
         # Told by its decoder, with what is wrong.
         whole = None
-    envelope = isinstance(whole, dict) and "value" in whole and whole.keys() <= ENVELOPE_KEYS
+    is_object = isinstance(whole, dict)
+    envelope = is_object and whole.keys() & VALUE_KEYS and whole.keys() <= ENVELOPE_KEYS
     record = unwrap(line.encode()) if envelope else KafkaRecord(line.encode())
     at_ms = FIRST_MS + number if record.timestamp_ms is None else record.timestamp_ms
     position = RecordPosition(topic, 0, number)

@@ -7,6 +7,7 @@ from typing import Final
 
 from headrace.metrics.definitions import METRICS
 from headrace.metrics.durations import BOUNDS_S
+from tools.write_alert_rules import ALERTS
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 INTRODUCTION: Final = """\
@@ -25,6 +26,25 @@ INTRODUCTION: Final = """\
 """
 
 
+DEPLOY: Final = """
+## Alerts and dashboards
+
+`deploy/` has them ready for use, made from this list. Tests run the alerts with Prometheus 2.42.
+
+- **Alerts**: copy `deploy/prometheus/headrace.rules.yaml` beside your `prometheus.yml`, and name it there: `rule_files: [headrace.rules.yaml]`. Each alert has a label `severity` for Alertmanager's routes (`critical`: somebody has to look now), an annotation `summary` that says what is wrong, and an annotation `action` that says what to do.
+- **Dashboards**: import each `deploy/grafana/*.json` (Dashboards → New → Import), or put the files into the folder of a provider in `provisioning/dashboards`. They ask for your Prometheus, and link to each other.
+
+| Alert | Severity | For | Fires if |
+|---|---|---|---|
+"""
+AFTER_ALERTS: Final = """
+If a lake table commits less often than every ten minutes (`batch.max_interval`), or if a stream has a trigger of minutes, the bounds are too small: write the rule with your bound into a file of your own, and silence this one for that table or stream in Alertmanager.
+
+- Lost offsets stay in the ledger for ever. HeadraceLedgerGap fires for a day after each loss, and for a day after Prometheus has seen a stream for the first time that has lost some before.
+- HeadraceUnreachable is about targets of Prometheus that have served these metrics within the last day. If you end a command on purpose, it fires until you remove the target.
+"""
+
+
 def page() -> str:
     """Return the page."""
     rows = [
@@ -32,7 +52,9 @@ def page() -> str:
         for one in METRICS
     ]
     bounds = ", ".join(f"{bound:g}" for bound in BOUNDS_S)
-    return INTRODUCTION + "\n".join(rows) + f"\n\nThe buckets of histograms end at {bounds} s.\n"
+    metrics = INTRODUCTION + "\n".join(rows) + f"\n\nThe buckets of histograms end at {bounds} s.\n"
+    alerts = [f"| `{one.name}` | {one.severity} | {one.wait} | {one.condition} |" for one in ALERTS]
+    return metrics + DEPLOY + "\n".join(alerts) + "\n" + AFTER_ALERTS
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ def produce(
     Without --envelope, each line is the value of one record and is sent unchanged. With it, each
     line is an object like
     {"key": "u1", "value": {…}, "headers": {"region": "eu"}, "timestamp": 1772323200000}.
-    A key or value that is a text is sent as that text, null as null, anything else as JSON. The
-    timestamp is in milliseconds since the epoch, or ISO-8601. The cluster has acknowledged every
+    A key or value that is a text is sent as that text, null as null, anything else as JSON; bytes
+    that are no text stand in base64 as key_base64 or value_base64. The timestamp is in milliseconds since the epoch, or ISO-8601. The cluster has acknowledged every
     record before the command ends. If a line cannot be sent, the command stops with its number.
     """
     from headrace.produce import send_files

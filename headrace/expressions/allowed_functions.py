@@ -6,7 +6,7 @@ from headrace.expressions.compiled.functions.dispatch import COMPILED
 
 # Deterministic and scalar, as those that are compiled: the same record gives the same value, live
 # and in a replay.
-_LEFT_TO_SPARK = """
+_NAMES_LEFT_TO_SPARK = """
 acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot csc e exp expm1 hypot ln log log10 log1p
 log2 pi pow power sec sin sinh tan tanh getbit bit_get
 
@@ -33,7 +33,8 @@ parse_url try_parse_url try_url_decode
 
 cast decimal float smallint tinyint try_cast typeof dec numeric varchar character
 """
-ALLOWED = COMPILED.union(_LEFT_TO_SPARK.split())
+LEFT_TO_SPARK = frozenset(_NAMES_LEFT_TO_SPARK.split())
+ALLOWED = COMPILED | LEFT_TO_SPARK
 
 # Words of the grammar that may stand before a parenthesis and call nothing.
 _KEYWORDS = """

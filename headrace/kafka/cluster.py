@@ -40,6 +40,8 @@ LEADER_LIMIT_S = 3.0
 LOOK_S = 1.0
 CHECK_EVERY_S = 0.05
 PARTITION_DEFAULT = -1
+# What a partition answers of which all records are older than a time.
+NONE_SINCE = -1
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NAMES = "a topic's name has letters, digits, dots, _ and -, and 249 of them at most"
 Question = TypeVar("Question")
@@ -220,6 +222,12 @@ class KafkaCluster:
         spans = {number: range(first[number].offset, following[number].offset) for number in first}
         return TopicEnds(spans, {number: one.epoch for number, one in following.items()})
 
+    def offsets_since(self, topic: str, time_ms: int) -> dict[int, int]:
+        """Return the first offset of each partition whose record is no older; none where all are."""
+        spec = OffsetSpec.for_timestamp(time_ms)
+        found = self._list_offsets(topic, self.require_topic(topic), spec, least=NONE_SINCE)
+        return {number: one.offset for number, one in found.items() if one.offset >= 0}
+
     def replaced(
         self, topic: str, read: Mapping[int, Reached], ends: TopicEnds
     ) -> dict[int, range]:
@@ -248,7 +256,9 @@ class KafkaCluster:
             for _, messages in reader.chunks(topic, self.offsets(topic)):
                 yield from messages
 
-    def _list_offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, Reached]:
+    def _list_offsets(
+        self, topic: str, partitions: int, spec: OffsetSpec, *, least: int = 0
+    ) -> dict[int, Reached]:
         """Return an offset of each partition as its leader tells it, and the leader's epoch."""
         asked = {TopicPartition(topic, number): spec for number in range(partitions)}
         answers = self._ask(
@@ -259,7 +269,7 @@ class KafkaCluster:
                 request_timeout=LEADER_LIMIT_S,
             ),
             # Of a partition without a leader the client says -1001, and no error.
-            lambda one: one.offset >= 0,
+            lambda one: one.offset >= least,
         )
         return {
             at.partition: Reached(

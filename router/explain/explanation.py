@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.kafka.message import GivenMessage
     from headrace.records.rows import Row
     from router.explain.outcomes import BySpark, Evaluated, Evaluation, Outcome
-    from router.plan.model import Outlet, RoutePlan, Target
+    from router.plan.model import Outlet, RoutePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Explanation:
     records: Sequence[tuple[int, Evaluated]]
 
     @property
-    def targets(self) -> dict[str, Target]:
-        """Where each output goes."""
-        return {one.outlet.name: one.outlet.target for one in self.evaluations}
+    def outlets(self) -> dict[str, Outlet]:
+        """The outputs by their names."""
+        return {one.outlet.name: one.outlet for one in self.evaluations}
 
     def seen(self, one: Evaluated) -> bytes:
         """Return a good record as outputs see it, as JSON."""

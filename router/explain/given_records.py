@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
 from headrace.errors import HeadraceError, Terminal, UsageError
 from headrace.kafka.message import GivenMessage, RecordPosition
 from headrace.kafka.sender import KafkaRecord
-from headrace.produce import ENVELOPE_KEYS, unwrap
+from headrace.produce import ENVELOPE_KEYS, VALUE_KEYS, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     from router.plan.model import Source
 
-BASE64: Final = "value_base64"
 log = structlog.get_logger(__name__)
 
 
@@ -43,7 +40,7 @@ def given_in(
     if source.format == "avro" and not envelope:
         raise UsageError(
             "a line of text is not an Avro record",
-            f'with --envelope, write each line as {{"{BASE64}": "…"}}; it may also have key, '
+            'with --envelope, write each line as {"value_base64": "…"}; it may also have key, '
             "headers and timestamp",
         )
     now_ms = time.time_ns() // 1_000_000
@@ -53,7 +50,7 @@ def given_in(
         if not text.strip():
             continue
         try:
-            record = _unwrapped(text) if envelope else KafkaRecord(text)
+            record = unwrap(text) if envelope else KafkaRecord(text)
         except (ValueError, TypeError, HeadraceError, RecursionError) as problem:
             said = str(problem).splitlines()[0]
             raise Terminal(f"{name}:{number}: {said}") from None
@@ -70,9 +67,9 @@ def looks_wrapped(line: bytes) -> bool:
     whole = _json_or_none(line)
     return (
         isinstance(whole, dict)
-        and bool(whole.keys() & {"value", BASE64})
+        and bool(whole.keys() & VALUE_KEYS)
         and len(whole) > 1
-        and whole.keys() <= ENVELOPE_KEYS | {BASE64}
+        and whole.keys() <= ENVELOPE_KEYS
     )
 
 
@@ -98,18 +95,3 @@ def _json_or_none(text: bytes) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _unwrapped(line: bytes) -> KafkaRecord:
-    """Return the record of an envelope, whose value may be bytes as base64."""
-    whole = json.loads(line)
-    if not isinstance(whole, dict) or BASE64 not in whole:
-        return unwrap(line)
-    if "value" in whole:
-        raise ValueError(f"a line has either value or {BASE64}, not both")
-    try:
-        value = base64.b64decode(str(whole.pop(BASE64)), validate=True)
-    except binascii.Error:
-        raise ValueError(f"{BASE64} is not valid base64") from None
-    rest = unwrap(json.dumps({**whole, "value": None}).encode())
-    return KafkaRecord(value, rest.key, rest.headers, rest.timestamp_ms)

@@ -12,9 +12,11 @@ from router.plan.model import ToSearch, ToTable, ToTopic
 from router.tasks.search_documents import document_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from router.explain.explanation import Explanation
     from router.explain.outcomes import Evaluated, Evaluation, Outcome
-    from router.plan.model import RoutePlan, Target
+    from router.plan.model import Outlet, RoutePlan, Target
 
 LONGEST_TEXT = 400
 
@@ -29,13 +31,15 @@ def as_dict(explanation: Explanation) -> dict[str, object]:
     return {
         "stream": explanation.plan.stream,
         "outputs": {one.outlet.name: _output_fields(one) for one in explanation.evaluations},
-        "records": [_record_fields(explanation, line, one) for line, one in explanation.records],
+        "records": [
+            {"line": line, **record_fields(explanation, one)} for line, one in explanation.records
+        ],
     }
 
 
 def as_text(explanation: Explanation) -> str:
     """Return the explanation for a person."""
-    width = max(len(name) for name in (*explanation.targets, "read"))
+    width = max(len(name) for name in (*explanation.outlets, "read"))
     lines = [f"stream {explanation.plan.stream}"]
     lines += [
         f"  {one.outlet.name:<{width}}  to {target_text(one.outlet.target)}, {one}"
@@ -43,8 +47,8 @@ def as_text(explanation: Explanation) -> str:
     ]
     for line, one in explanation.records:
         lines.append(f"record {line}")
-        lines += [f"  {text}" for text in _record_lines(explanation, one, width)]
-    return "\n".join(lines)
+        lines += [f"  {text}" for text in record_lines(explanation, one, width)]
+    return on_terminal(lines)
 
 
 def target_text(target: Target) -> str:
@@ -58,34 +62,36 @@ def target_text(target: Target) -> str:
             return f"table {target.sink.identifier}"
 
 
-def _record_lines(explanation: Explanation, one: Evaluated, width: int) -> list[str]:
+def record_lines(explanation: Explanation, one: Evaluated, width: int) -> list[str]:
+    """Return what becomes of a record, for a person; names of outputs are as wide as `width`."""
     plan = explanation.plan
     if one.broken is not None:
         return [_rejected(one.broken), _action(plan, one.broken.action)]
     masked = ", ".join(plan.hygiene.masks)
     lines = [
-        f"{'read':<{width}}  {_short(explanation.seen(one))}{f'  (masked: {masked})' if masked else ''}"
+        f"{'read':<{width}}  {short(explanation.seen(one))}{f'  (masked: {masked})' if masked else ''}"
     ]
     for name, outcome in one.outcomes.items():
-        head, *rest = _outcome_text(plan, name, outcome, explanation.targets[name])
+        head, *rest = _outcome_text(plan, explanation.outlets[name], outcome)
         lines.append(f"{name:<{width}}  {head}")
         lines += [f"{'':<{width}}    {line}" for line in rest]
     return lines
 
 
-def _outcome_text(plan: RoutePlan, name: str, outcome: Outcome | None, target: Target) -> list[str]:
+def _outcome_text(plan: RoutePlan, outlet: Outlet, outcome: Outcome | None) -> list[str]:
+    target = outlet.target
     match outcome:
         case None:
             return ["only Spark can evaluate this output: add --spark"]
         case Filtered():
-            return ["filtered: the filter is not true for this record"]
+            return [f"filtered: {outlet.filter} is not true for this record"]
         case Broken():
             becomes = _action(plan, outcome.action)
-            return [_rejected(outcome), f"by output {name} alone: {becomes}"]
+            return [_rejected(outcome), f"by output {outlet.name} alone: {becomes}"]
         case Passed():
             return [
                 f"written{_named(outcome, target)}",
-                _short(outcome.value),
+                short(outcome.value),
                 *_beside(outcome, target),
             ]
 
@@ -95,7 +101,7 @@ def _named(outcome: Passed, target: Target) -> str:
         case ToSearch():
             return f", id {document_id(target, outcome.key, outcome.headers)}"
         case ToTopic() if outcome.key is not None:
-            return f", key {_short(outcome.key)}"
+            return f", key {short(outcome.key)}"
         case _:
             return ""
 
@@ -109,7 +115,7 @@ def _beside(outcome: Passed, target: Target) -> list[str]:
         if target.format == "avro"
         else []
     )
-    return [*note, *(f"{name}: {_short(value)}" for name, value in outcome.headers)]
+    return [*note, *(f"{name}: {short(value)}" for name, value in outcome.headers)]
 
 
 def _output_fields(one: Evaluation) -> dict[str, object]:
@@ -120,34 +126,34 @@ def _output_fields(one: Evaluation) -> dict[str, object]:
     }
 
 
-def _record_fields(explanation: Explanation, line: int, one: Evaluated) -> dict[str, object]:
+def record_fields(explanation: Explanation, one: Evaluated) -> dict[str, object]:
+    """Return what becomes of a record."""
     plan, broken = explanation.plan, one.broken
     if broken is not None:
         bad = {"rule": broken.kind, "column": broken.column, "reason": broken.reason}
-        return {"line": line, "bad": {**bad, "becomes": broken.action}}
+        return {"bad": {**bad, "becomes": broken.action}}
     return {
-        "line": line,
         "bad": None,
         "read": json.loads(explanation.seen(one)),
         "masked": list(plan.hygiene.masks),
         "outputs": {
-            name: _outcome_fields(outcome, explanation.targets[name])
+            name: _outcome_fields(outcome, explanation.outlets[name])
             for name, outcome in one.outcomes.items()
         },
     }
 
 
-def _outcome_fields(outcome: Outcome | None, target: Target) -> dict[str, object]:
+def _outcome_fields(outcome: Outcome | None, outlet: Outlet) -> dict[str, object]:
     match outcome:
         case None:
             return {"outcome": "not evaluated"}
         case Filtered():
-            return {"outcome": "filtered"}
+            return {"outcome": "filtered", "filter": outlet.filter}
         case Broken():
             return {"outcome": "bad", "reason": outcome.reason, "becomes": outcome.action}
         case Passed():
-            fields = {"outcome": "written", "value": _value(outcome.value)}
-            return fields | _beside_fields(outcome, target)
+            fields = {"outcome": "written", "value": plain_value(outcome.value)}
+            return fields | _beside_fields(outcome, outlet.target)
 
 
 def _beside_fields(outcome: Passed, target: Target) -> dict[str, object]:
@@ -155,13 +161,13 @@ def _beside_fields(outcome: Passed, target: Target) -> dict[str, object]:
         case ToSearch():
             return {"id": document_id(target, outcome.key, outcome.headers)}
         case ToTopic():
-            headers = [[name, _plain(value)] for name, value in outcome.headers]
-            return {"key": _plain(outcome.key), "headers": headers}
+            headers = [[name, plain(value)] for name, value in outcome.headers]
+            return {"key": plain(outcome.key), "headers": headers}
         case _:
             return {}
 
 
-def _plain(data: bytes | None) -> str | dict[str, str] | None:
+def plain(data: bytes | None) -> str | dict[str, str] | None:
     """Return bytes as text, or in base64 where they are none."""
     if data is None:
         return None
@@ -171,11 +177,17 @@ def _plain(data: bytes | None) -> str | dict[str, str] | None:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def _value(value: bytes | None) -> object:
+def plain_value(value: bytes | None) -> object:
+    """Return JSON as what it says, anything else as text, or in base64 where it is none."""
     try:
         return None if value is None else json.loads(value)
     except ValueError:
-        return _plain(value)
+        return plain(value)
+
+
+def on_terminal(lines: Iterable[str]) -> str:
+    """Return lines that move no cursor: reasons quote records, and names of headers are theirs."""
+    return "\n".join(printable(line.encode(errors="backslashreplace")) for line in lines)
 
 
 def printable(data: bytes) -> str:
@@ -184,7 +196,8 @@ def printable(data: bytes) -> str:
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 
-def _short(data: bytes | None) -> str:
+def short(data: bytes | None) -> str:
+    """Return the beginning of bytes as text that may stand on a terminal."""
     if data is None:
         return "null"
     shown = printable(data)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.problems import counted
 from headrace.records.decoding import NO_TIME_MS
 from headrace.times import format_time_us
-from router.explain.report import printable
+from router.explain.report import on_terminal, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def list_text(listing: Listing) -> str:
     if listing.newest:
         lines.append(f"the newest {len(listing.newest):,}:")
         lines += [line for kept in listing.newest for line in _kept_lines(kept)]
-    return "\n".join(lines)
+    return on_terminal(lines)
 
 
 def replay_json(report: ReplayReport) -> str:
@@ -84,7 +84,7 @@ def replay_text(report: ReplayReport) -> str:
         lines.append("dry run: nothing was sent or recorded")
     if report.drained:
         lines.append("stopped early; run the same command to continue")
-    return "\n".join(lines)
+    return on_terminal(lines)
 
 
 def _kept_lines(kept: QuarantinedRecord) -> Iterator[str]:

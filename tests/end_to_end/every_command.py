@@ -30,6 +30,7 @@ GIVEN: Final = {
     "--key": "event_id",
     "directory": "fresh-{form}",
     "run_id": "run-{form}",
+    "stream": "plays",
 }
 CONFIGS: Final = {"router": "streams/plays.yaml", "lake-writer": "tables/starts.yaml"}
 APPLICATION: Final = "apps/counts.yaml"
@@ -42,6 +43,7 @@ FURTHER: Final[dict[str, tuple[str, ...]]] = {
     "headrace up": ("--http", "127.0.0.1:0"),
     "headrace run": ("--once",),
     "headrace rewind": ("--list",),
+    "headrace tap": ("--once", "--from", "beginning", "--fixture", "tapped-{form}.jsonl"),
     "headrace package": ("--minimal",),
     "router start": ("--once",),
     "lake-writer start": ("--once",),

@@ -1,68 +1,17 @@
-"""A standalone Spark cluster on the loopback: a master, and workers of one core each."""
+"""A standalone Spark cluster whose JVMs are short-lived."""
 
 from __future__ import annotations
 
-import json
-import urllib.request
-from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.embedded.broker import free_port
-from headrace.embedded.process import start_tethered, stop_child, wait_until
-from tests.limits import LIMIT_S
+from benchmarks.spark_workers import standalone
 from tests.short_lived import JAVA_OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
-PACKAGE = "org.apache.spark.deploy"
 
-
-@contextmanager
-def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
-    """Start them; they end with the test, however it ends. Worker N works in `work-N`."""
-    spec = find_spec("pyspark")
-    assert spec is not None
-    assert spec.origin is not None
-    home = Path(spec.origin).parent
-    port = free_port()
-    page = free_port(besides=[port])
-    url = f"spark://127.0.0.1:{port}"
-    spark_class = [str(home / "bin" / "spark-class")]
-    environment = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m"}
-    environment["SPARK_DAEMON_JAVA_OPTS"] = " ".join(JAVA_OPTIONS)
-    here = ["--host", "127.0.0.1"]
-    at = ["--port", str(port), "--webui-port", str(page)]
-    commands = {"master": [*spark_class, f"{PACKAGE}.master.Master", *here, *at]}
-    for number in range(workers):
-        of = [
-            "--cores",
-            "1",
-            "--memory",
-            "1g",
-            "--webui-port",
-            str(free_port(besides=[port, page])),
-        ]
-        of += ["--work-dir", str(folder / f"work-{number}"), url]
-        commands[f"worker-{number}"] = [*spark_class, f"{PACKAGE}.worker.Worker", *here, *of]
-    started = {
-        name: start_tethered(command, folder / f"{name}.out", environment)[0]
-        for name, command in commands.items()
-    }
-
-    def alive_workers() -> int:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=2) as answer:
-                return int(json.load(answer)["aliveworkers"])
-        except OSError:
-            return 0
-
-    try:
-        came = wait_until(lambda: alive_workers() == workers, LIMIT_S)
-        assert came, [(folder / f"{name}.out").read_text() for name in started]
-        yield url
-    finally:
-        for process in reversed(started.values()):
-            stop_child(process, LIMIT_S)
+def spark_cluster(folder: Path, workers: int) -> AbstractContextManager[str]:
+    """Start a master and workers; they end with the test, however it ends."""
+    return standalone(folder, workers, JAVA_OPTIONS)

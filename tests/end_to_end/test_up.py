@@ -92,6 +92,13 @@ class Ground(AtWork):
         lines = json.loads(done.stdout)
         return {f"{one['name']}/{one['output'] or ''}".rstrip("/"): one for one in lines}
 
+    def top(self) -> dict[str, list[str]]:
+        """Return the words of each line of the overview, in its order, by name."""
+        done = run("headrace", "top", "--once", cwd=self.root)
+        assert done.returncode == 0, done.stderr
+        lines = [line.split() for line in done.stdout.splitlines()[1:]]
+        return {line[1]: line for line in lines}
+
     def rows(self) -> int:
         """Return how many rows the application has written."""
         return sum(len(one.read_text().splitlines()) for one in self.root.glob("out/*.jsonl"))
@@ -151,6 +158,7 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
         assert found["far/away"]["state"] == "failed"
         assert "cluster nowhere" in found["far/away"]["problem"]
         as_it_is_told_over_http(ground)
+        as_top_shows_it(ground)
 
         (ground.root / "streams" / "added.yaml").unlink()
         ground.until(lambda: ground.said("stopping"))
@@ -161,6 +169,8 @@ def test_files_come_change_break_and_go_while_it_runs(ground: Ground) -> None:
         assert ground.routed("added") == ["start"]
 
         ground.end()
+    # Nobody tells it any more: it asks by itself.
+    assert {"far/away", "pauses/some", "plays/some", "plays"} <= ground.top().keys()
     workspace = ground.workspace
     for name in ("plays", "pauses"):
         stream = load_stream(ground.root / f"streams/{name}.yaml", workspace)
@@ -195,6 +205,16 @@ def as_it_is_told_over_http(ground: Ground) -> None:
             assert metrics["headrace_job_up", "plays"] == 1
             assert metrics["headrace_source_lag_records", "plays"] == 0
         assert ui.stop() == 0
+
+
+def as_top_shows_it(ground: Ground) -> None:
+    """What is wrong is first; it finds the `headrace up` of its workspace by itself."""
+    found = ground.top()
+    assert next(iter(found)) == "far/away"
+    assert found["far/away"][2] == "failed"
+    assert "cluster nowhere" in " ".join(found["far/away"])
+    assert found["plays/some"][:5] == ["stream", "plays/some", "running", "0/s", "0"]
+    assert found["plays"][:5] == ["table", "plays", "running", "0/s", "0"]
 
 
 def _is_let_go(ground: Ground, name: str) -> bool:

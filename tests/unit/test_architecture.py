@@ -19,7 +19,7 @@ def folders() -> set[str]:
         for init in (ROOT / name).rglob("__init__.py")
         if "templates" not in init.parts
     }
-    top = {"tests", "benchmarks", "examples", "docs", "tools"}
+    top = {"tests", "benchmarks", "deploy", "examples", "docs", "tools"}
     return packages | {one for one in top if (ROOT / one).is_dir()}
 
 

@@ -42,7 +42,7 @@ def test_each_step_of_a_record_is_told(tmp_path: Path) -> None:
     assert one["read"] == {"id": 1, "kind": "st***", "at": "2026-03-01T00:00:00.001000Z"}
     assert one["masked"] == ["kind"]
     # The filter sees what every output sees: the masked value.
-    assert one["outputs"]["starts"] == {"outcome": "filtered"}
+    assert one["outputs"]["starts"] == {"outcome": "filtered", "filter": "kind = 'start'"}
     assert one["outputs"]["failing"] == {
         "outcome": "bad",
         "reason": "a division by zero",
