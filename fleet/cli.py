@@ -131,8 +131,8 @@ def up(workspace: Workspace, region: str | None, http: Address | None) -> None:
 
     A job that fails (a cluster is away, a schema is broken, a table is gone) rests and is tried
     again, later each time, at most a minute later. The others go on. `headrace status` names it, and
-    so does /readyz at 127.0.0.1:8484, beside /metrics and /api/v1 (docs/http.md). If that port is
-    taken, and --http names no other, the log says so.
+    so does the control room at http://127.0.0.1:8484 (docs/control-room.md), beside /readyz, /metrics
+    and /api/v1 (docs/http.md). If that port is taken, and --http names no other, the log says so.
 
     Ctrl-C or SIGTERM lets the current batches finish; a second Ctrl-C ends the command at once,
     with exit code 130. Nothing is lost by that, nor by a kill: the next start goes on from the
@@ -162,15 +162,14 @@ def up(workspace: Workspace, region: str | None, http: Address | None) -> None:
 @with_workspace
 @log_option
 def ui(workspace: Workspace, region: str | None, http: Address | None) -> None:
-    """Serve over HTTP how everything in the workspace fares, until Ctrl-C. It runs nothing.
+    """Serve the control room of the workspace, until Ctrl-C. It runs nothing.
 
-    It has the paths of `headrace up` (/livez, /readyz, /metrics, /api/v1), and tells what `headrace
-    status` does: what is true in Kafka, in the tables and in the state of this host, whoever runs
-    a job and wherever. Clusters are asked while somebody wants to know. Counters in /metrics are
-    those of the ledgers.
+    It has the pages and the paths of `headrace up` (/livez, /readyz, /metrics, /api/v1), and tells
+    what `headrace status` does: what is true in Kafka, in the tables and in the state of this host,
+    whoever runs a job and wherever. Clusters are asked while somebody wants to know. Counters in
+    /metrics are those of the ledgers.
 
-    For example: `headrace ui --http 127.0.0.1:8485`, then
-    `curl 127.0.0.1:8485/api/v1/streams`
+    For example: `headrace ui --http 127.0.0.1:8485`, then open http://127.0.0.1:8485 in a browser
     """
     from fleet.status_facts import StatusFacts
     from headrace.http.address import parse_address
@@ -182,6 +181,6 @@ def ui(workspace: Workspace, region: str | None, http: Address | None) -> None:
         board = Board("headrace ui", drain)
         board.show(StatusFacts(workspace, region))
         with serving(http or parse_address(DEFAULT_HTTP), board) as taken:
-            click.echo(f"headrace ui serves http://{taken}/api/v1; Ctrl-C ends it")
+            click.echo(f"headrace ui serves http://{taken}; Ctrl-C ends it")
             while not drain.wait(WATCH_EVERY_S):
                 pass

@@ -109,7 +109,7 @@ def declared(checked: CheckedFile) -> Declared:
     problems = tuple(sorted(set(document.problems)))
     match config:
         case Stream() | LakeTable() | App():
-            reads, writes = tuple(_sources(config)), tuple(_targets(config))
+            reads, writes = tuple(sources_of(config)), tuple(targets_of(config))
             known = (config.kind, config.name, document.path, reads, writes)
             return Declared(*known, problems, checked.topic)
         case _:
@@ -129,7 +129,8 @@ def _written_name(checked: CheckedFile) -> str:
     return str(name) if is_open else position.raw or ""
 
 
-def _sources(config: Stream | LakeTable | App) -> Iterator[str]:
+def sources_of(config: Stream | LakeTable | App) -> Iterator[str]:
+    """Give where a file reads."""
     if not isinstance(config, App):
         yield f"kafka:{config.source.cluster}/{config.source.topic}"
         return
@@ -150,7 +151,8 @@ def _locations(config: App, source: Concrete) -> Iterator[str]:
             yield f"iceberg:{source.identifier}"
 
 
-def _targets(config: Stream | LakeTable | App) -> Iterator[str]:
+def targets_of(config: Stream | LakeTable | App) -> Iterator[str]:
+    """Give where its records go; of a stream, in the order of its outputs."""
     match config:
         case Stream():
             yield from (sink_location(output.sink) for output in config.outputs)

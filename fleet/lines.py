@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fleet.text import columns
 from headrace.times import format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from headrace.http.rows import AppSourceRow
     from headrace.kafka.lag import Lag
     from router.ledger.entries import Counts
+    from router.ledger.places import Place
 
 State = Literal["new", "running", "stopped", "complete", "failed"]
 HEADER: Final = ("KIND", "NAME", "STATE", "LAG", "LAST BATCH", "COMPLETE UP TO", "PROBLEM")
@@ -29,6 +30,9 @@ class LineFacts:
     rows: int | None = None
     files: int | None = None
     sources: Sequence[AppSourceRow] = ()
+    places: Mapping[int, Place] = field(default_factory=dict)
+    ends: Mapping[int, int] = field(default_factory=dict)
+    advice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,10 @@ class StatusLine:
         complete = None if us is None else format_time_us(us)
         return replace(self, lag=lag.records, complete_up_to=complete)
 
-    def failed(self, problem: str) -> StatusLine:
-        """Return it with what is wrong."""
-        return replace(self, state="failed", problem=problem)
+    def failed(self, problem: str, advice: str = "") -> StatusLine:
+        """Return it with what is wrong, and what to do about it."""
+        facts = replace(self.facts, advice=advice or None)
+        return replace(self, state="failed", problem=problem, facts=facts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts for `-o json`."""

@@ -72,7 +72,7 @@ def run_fleet(  # noqa: PLR0913 - as the command is asked for
         with session(workspace, name, settings, lasting=True) as spark:
             fleet = Fleet(workspace, spark, region, folder, () if only is None else only.outputs)
             fleet.take(seen)
-            board.show(FleetFacts(workspace, fleet.units))
+            board.show(FleetFacts(workspace, fleet.units, fleet.problems, region))
             say(fleet.as_text("headrace up" if path is None else shown_path(path)))
             fleet.run(follower, board.drain)
 

@@ -61,10 +61,12 @@ def stream_lines(
         if one.problem:
             found.append(line.failed(one.problem))
             continue
-        line = replace(line, facts=LineFacts(one.counts, one.lost))
+        line = replace(line, facts=LineFacts(one.counts, one.lost, places=one.places))
         if one.positions is not None:
             # After the ledger: what is written meanwhile makes the lag larger, never negative.
-            line = replace(line, state="stopped").behind(lag_of(kafka, topic, one.positions))
+            lag = lag_of(kafka, topic, one.positions)
+            line = replace(line, state="stopped", facts=replace(line.facts, ends=lag.ends))
+            line = line.behind(lag)
         found.append(line if one.runner is None else replace(line, state="running"))
     return found
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from backfill.results.runs import RunStatus
     from headrace.config.kind_files import CheckedFile
+    from headrace.config.many_topics import Expansion
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
 
@@ -68,8 +69,21 @@ class Question:
     ask: Callable[[Reached], Sequence[StatusLine]]
 
 
-def statuses(workspace: Workspace, region: str | None = None) -> list[StatusLine]:
-    """Return a line for everything that is declared, and for each replay.
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """How everything fares, and the files that say what there is, each topic's own among them."""
+
+    lines: Sequence[StatusLine]
+    files: Sequence[CheckedFile]
+
+
+def statuses(workspace: Workspace, region: str | None = None) -> Sequence[StatusLine]:
+    """Return a line for everything that is declared, and for each replay."""
+    return overall(workspace, region).lines
+
+
+def overall(workspace: Workspace, region: str | None = None) -> Overall:
+    """Return how everything fares that is declared, and each replay.
 
     All clusters are asked at once: one that is away costs its limit once, and no other thing.
     """
@@ -80,7 +94,9 @@ def statuses(workspace: Workspace, region: str | None = None) -> list[StatusLine
     names = {name for one in questions for name in one.uses}
     reached = _reach(workspace, names | _likely(workspace, files, region))
     if len(plain) < len(files):
-        questions = list(_of_all(workspace, files, region, reached))
+        now = expand(files, reached.topics, region)
+        questions = list(_of_all(workspace, now, region, reached))
+        files = [*now.files, *now.empty, *now.unknown]
         _reach_more(workspace, {name for one in questions for name in one.uses}, reached)
     away = reached.away
     why = [next((away[name] for name in one.needs if name in away), None) for one in questions]
@@ -94,12 +110,12 @@ def statuses(workspace: Workspace, region: str | None = None) -> list[StatusLine
     for number, one in enumerate(questions):
         answer = why[number] or answers[number]
         if isinstance(answer, HeadraceError):
-            lines += [line.failed(answer.message) for line in one.about]
+            lines += [line.failed(answer.message, answer.advice) for line in one.about]
         else:
             lines += answer
     lines += map(_replay, runs_of(workspace))
     problems = run_state.problems(workspace)
-    return [_with_problem(line, problems) for line in lines]
+    return Overall([_with_problem(line, problems) for line in lines], files)
 
 
 def _likely(workspace: Workspace, files: Sequence[CheckedFile], region: str | None) -> set[str]:
@@ -113,10 +129,9 @@ def _likely(workspace: Workspace, files: Sequence[CheckedFile], region: str | No
 
 
 def _of_all(
-    workspace: Workspace, files: Sequence[CheckedFile], region: str | None, reached: Reached
+    workspace: Workspace, now: Expansion, region: str | None, reached: Reached
 ) -> Iterator[Question]:
     """Give the questions of all files, of those for many topics by what their cluster has."""
-    now = expand(files, reached.topics, region)
     for file in now.files:
         yield from _questions(workspace, file, region)
     for one in (*now.empty, *now.unknown):
@@ -124,7 +139,7 @@ def _of_all(
             line = StatusLine(one.template.kind, one.template.name)
             away = reached.away.get(one.template.cluster(region))
             nothing = replace(line, problem="no topic matches")
-            yield _known([nothing if away is None else line.failed(away.message)])
+            yield _known([nothing if away is None else line.failed(away.message, away.advice)])
 
 
 def _reach(workspace: Workspace, names: Collection[str]) -> Reached:
@@ -185,7 +200,8 @@ def _about_stream(
         stream = effective(stream_of(file), workspace, region)
         used = clusters_of(workspace, stream)
     except HeadraceError as problem:
-        return _known([StatusLine("stream", config.name).failed(problem.message)])
+        line = StatusLine("stream", config.name).failed(problem.message, problem.advice)
+        return _known([line])
     return Question(
         [StatusLine("stream", config.name, part) for part in parts_of(stream.config)],
         {stream.config.source.cluster},

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fleet.replays import replay_rows
-from fleet.status import statuses
+from fleet.details import declared_in, effective_of, explained, setting_rows
+from fleet.quarantine_rows import quarantine_row
+from fleet.quarantine_trial import quarantine_trial
+from fleet.replays import replay_row, replay_rows
+from fleet.status import overall
+from headrace.config.stream.file import Stream
 from headrace.contract import QUARANTINE
+from headrace.errors import HeadraceError
 from headrace.http.board import CachedAnswer, Facts
 from headrace.http.rows import (
     AppRow,
@@ -28,12 +33,22 @@ from headrace.metrics.definitions import (
 from headrace.metrics.text import Sample
 from headrace.times import SECOND_US, parse_time_us
 from router.run.facts import counted
+from router.run.ledger_rows import ledger_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fleet.lines import StatusLine
+    from fleet.status import Overall
+    from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.detail_rows import (
+        DeclaredRow,
+        LedgerRow,
+        QuarantineRow,
+        QuarantineTrial,
+        SettingRow,
+    )
     from headrace.http.rows import ReplayRow
 
 
@@ -41,7 +56,11 @@ class StatusFacts(Facts):
     """The lines of `headrace status`. They are computed again while somebody asks for them."""
 
     def __init__(self, workspace: Workspace, region: str | None) -> None:
-        self._lines = CachedAnswer("status", lambda: statuses(workspace, region))
+        self._workspace = workspace
+        self._region = region
+        self._overall = CachedAnswer("status", lambda: overall(workspace, region))
+        # What follows from the files of one look.
+        self._declared: tuple[Overall | None, Sequence[DeclaredRow]] = (None, ())
         self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
@@ -51,10 +70,13 @@ class StatusFacts(Facts):
 
     def resting(self) -> Iterator[NotReady]:
         """Return what does not run. `headrace ui` is ready even so."""
+        if self._overall.value() is None:
+            why = "the clusters and the catalogs have not answered yet"
+            yield NotReady("command", "headrace ui", None, why, "wait some seconds")
         for one in self._of("stream", "lake_table", "app"):
             if one.state != "running":
                 why = one.problem or f"it is {one.state}"
-                yield NotReady(one.kind, one.name, one.part, why)
+                yield NotReady(one.kind, one.name, one.part, why, one.facts.advice)
 
     def streams(self) -> Sequence[StreamRow]:
         """Return all streams."""
@@ -95,6 +117,59 @@ class StatusFacts(Facts):
         """Return the replays of this host."""
         return self._replays.value() or ()
 
+    def replay(self, run_id: str) -> ReplayRow | None:
+        """Return one replay, with what its plan says of its frontier."""
+        return replay_row(self._workspace, run_id)
+
+    def declared(self) -> Sequence[DeclaredRow]:
+        """Return all files, each topic's own among them."""
+        found = self._overall.value()
+        if found is not None and found is not self._declared[0]:
+            self._declared = found, [declared_in(one) for one in found.files]
+        return self._declared[1]
+
+    def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
+        """Return the ledgers of a stream as they are in Kafka."""
+        lines = [one for one in self._of("stream") if one.name == stream and one.part is not None]
+        return [
+            ledger_row(one.part or "", one.facts.places, one.facts.ends) for one in lines
+        ] or None
+
+    def settings(self, stream: str) -> Sequence[SettingRow] | None:
+        """Return what a stream runs with."""
+        found = self._stream(stream)
+        return None if found is None else setting_rows(found, self._workspace)
+
+    def quarantine(self, stream: str) -> QuarantineRow | None:
+        """Return a stream's rejected records, read from Kafka now."""
+        found = self._stream(stream)
+        if found is None or found.config.quarantine is None:
+            return None
+        return quarantine_row(self._workspace, found)
+
+    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records, as its file is now."""
+        found = self._stream(stream)
+        if found is None or found.config.quarantine is None:
+            return None
+        return quarantine_trial(self._workspace, found)
+
+    def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
+        """Return what a stream makes of records, as its file is now."""
+        found = self._stream(stream)
+        return None if found is None else explained(found, self._workspace, records)
+
+    def _stream(self, name: str) -> Effective | None:
+        whole = self._overall.value()
+        for one in () if whole is None else whole.files:
+            if isinstance(one.config, Stream) and one.config.name == name:
+                try:
+                    return effective_of(one, self._workspace, self._region)
+                except HeadraceError:
+                    # The page says why of the stream itself.
+                    return None
+        return None
+
     def samples(self) -> Iterator[Sample]:
         """Return the metrics that are known without the jobs. Counters come from the ledgers."""
         for one in self._of("stream", "lake_table"):
@@ -106,7 +181,8 @@ class StatusFacts(Facts):
             yield from _samples(labels, one)
 
     def _of(self, *kinds: str) -> list[StatusLine]:
-        return [one for one in self._lines.value() or () if one.kind in kinds]
+        found = self._overall.value()
+        return [one for one in (() if found is None else found.lines) if one.kind in kinds]
 
 
 def _output(line: StatusLine) -> OutputRow:
@@ -118,6 +194,7 @@ def _output(line: StatusLine) -> OutputRow:
         line.lag,
         **({} if counts is None else counts.numbers),
         lost=line.facts.lost,
+        complete_up_to=line.complete_up_to,
     )
 
 

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from fleet.details import declared_row, explained, setting_rows
 from fleet.line_unit import LineUnit
-from fleet.replays import replay_rows
+from fleet.quarantine_rows import quarantine_row
+from fleet.quarantine_trial import quarantine_trial
+from fleet.replays import replay_row, replay_rows
 from fleet.standings import parts_of
 from headrace.application.source_rows import source_rows
 from headrace.config.app.file import App
 from headrace.config.lake_table.file import LakeTable
+from headrace.config.load import LoadedStream
+from headrace.config.stream.effective import effective
 from headrace.config.stream.file import Stream
 from headrace.contract import QUARANTINE
+from headrace.errors import HeadraceError
 from headrace.http.board import CachedAnswer, Facts
+from headrace.http.detail_rows import DeclaredRow
 from headrace.http.rows import AppRow, NotReady, OutputRow, StreamRow, TableRow
+from headrace.problems import shown_path
 from lake_writer.facts import TableFacts
 from router.run.facts import StreamFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fleet.follow import Wanted
+    from fleet.follow import Key, Wanted
     from fleet.process_unit import ProcessUnit
+    from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.detail_rows import LedgerRow, QuarantineRow, QuarantineTrial, SettingRow
     from headrace.http.rows import ReplayRow, State
     from headrace.metrics.text import Sample
+    from headrace.problems import Problem
 
 
 class FleetFacts(Facts):
@@ -34,8 +46,16 @@ class FleetFacts(Facts):
         self,
         workspace: Workspace,
         units: Callable[[], Sequence[tuple[Wanted, LineUnit | ProcessUnit | None]]],
+        problems: Callable[[], Iterable[Problem]],
+        region: str | None = None,
     ) -> None:
+        self._workspace = workspace
+        self._region = region
         self._units = units
+        self._problems = problems
+        # What follows from a file as it is now: it is asked for again and again.
+        self._declared: dict[Key, tuple[Wanted, DeclaredRow]] = {}
+        self._settings: dict[str, tuple[Wanted, Sequence[SettingRow]]] = {}
         self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
@@ -69,9 +89,88 @@ class FleetFacts(Facts):
         """Return the replays of this host, whoever runs them."""
         return self._replays.value() or ()
 
+    def replay(self, run_id: str) -> ReplayRow | None:
+        """Return one replay, with what its plan says of its frontier."""
+        return replay_row(self._workspace, run_id)
+
+    def declared(self) -> Sequence[DeclaredRow]:
+        """Return the files that are run, in their last good form, and those that are broken."""
+        broken = {one.path: one for one in sorted(self._problems(), reverse=True)}
+        found = [
+            replace(self._row(one), problem=shown(broken.pop(one.path, None)))
+            if one.path in broken
+            else self._row(one)
+            for one, _ in self._units()
+        ]
+        for path, problem in broken.items():
+            name = shown_path(path)
+            found.append(DeclaredRow("file", name, name, problem=str(problem)))
+        return found
+
+    def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
+        """Return the ledgers of a stream as its jobs have them."""
+        for wanted, unit in self._units():
+            if wanted.key == ("stream", stream):
+                return facts_of(wanted, unit).ledger(stream)
+        return None
+
+    def settings(self, stream: str) -> Sequence[SettingRow] | None:
+        """Return what a stream runs with."""
+        wanted = next((one for one, _ in self._units() if one.key == ("stream", stream)), None)
+        known = self._settings.get(stream)
+        if wanted is None or (known is not None and known[0] is wanted):
+            return None if known is None else known[1]
+        found = self._stream(stream)
+        if found is None:
+            return None
+        self._settings[stream] = wanted, setting_rows(*found)
+        return self._settings[stream][1]
+
+    def quarantine(self, stream: str) -> QuarantineRow | None:
+        """Return a stream's rejected records, read from Kafka now."""
+        found = self._stream(stream)
+        if found is None or found[0].config.quarantine is None:
+            return None
+        return quarantine_row(found[1], found[0])
+
+    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records, as its file is now."""
+        found = self._stream(stream)
+        if found is None or found[0].config.quarantine is None:
+            return None
+        return quarantine_trial(found[1], found[0])
+
+    def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
+        """Return what a stream makes of records, by the form that runs."""
+        found = self._stream(stream)
+        return None if found is None else explained(*found, records)
+
+    def _row(self, wanted: Wanted) -> DeclaredRow:
+        known = self._declared.get(wanted.key)
+        if known is None or known[0] is not wanted:
+            known = self._declared[wanted.key] = wanted, declared_row(wanted.config, wanted.path)
+        return known[1]
+
+    def _stream(self, name: str) -> tuple[Effective, Workspace] | None:
+        for wanted, _ in self._units():
+            if wanted.key == ("stream", name) and isinstance(wanted.loaded, LoadedStream):
+                try:
+                    return effective(
+                        wanted.loaded, wanted.workspace, self._region
+                    ), wanted.workspace
+                except HeadraceError:
+                    # The page says why of the stream itself.
+                    return None
+        return None
+
     def _all(self) -> Iterator[Facts]:
         for wanted, unit in self._units():
             yield facts_of(wanted, unit)
+
+
+def shown(problem: Problem | None) -> str | None:
+    """Return a mistake of a file whose last good form goes on."""
+    return None if problem is None else f"{problem}; its last good form goes on"
 
 
 def facts_of(wanted: Wanted, unit: LineUnit | ProcessUnit | None) -> Facts:

@@ -121,6 +121,10 @@ class Fleet:
             for key, wanted in self._wanted.items()
         ]
 
+    def problems(self) -> set[Problem]:
+        """Return what is wrong with files; any thread may ask."""
+        return self._named
+
     def as_text(self, who: str) -> str:
         """Return what is to run."""
         kinds = Counter(kind for kind, _ in self._wanted)

@@ -49,7 +49,7 @@ class TableFacts(Facts):
         """Return the table if its writer does not run."""
         for one in self._standings():
             if (why := one.not_ready) is not None:
-                yield NotReady("lake_table", self._name, None, why)
+                yield NotReady("lake_table", self._name, None, why, one.advice)
 
     def tables(self) -> Sequence[TableRow]:
         """Return the table."""

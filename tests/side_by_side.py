@@ -42,6 +42,7 @@ LONGEST: Final = (
     "tests/integration/app/test_cdc_example.py",
     "tests/integration/app/test_ahead.py",
     "tests/end_to_end/test_many_topics.py",
+    "tests/end_to_end/test_control_room.py",
 )
 
 

@@ -39,6 +39,19 @@ class Reach:
     newest_us: Mapping[str, int] = field(default_factory=dict)
 
 
+def reach_by_bounds(plan: Plan, steps_done: int, rows: int) -> Reach:
+    """Return how far a replay of another process is: its newest records by the bounds of files."""
+    newest_us: dict[str, int] = {}
+    for step in plan.steps[:steps_done]:
+        for unit in step.units:
+            last_us = unit.max_ts_us
+            if unit.window_us is not None:
+                last_us = min(last_us, unit.window_us[1] - 1)
+            last_us = min(last_us, plan.period.end_us_exclusive - 1)
+            newest_us[unit.source] = max(last_us, newest_us.get(unit.source, last_us))
+    return Reach(steps_done, rows, newest_us)
+
+
 class ReplayFacts(Facts):
     """A replay by its plan; `reached` says how far it is by now."""
 
@@ -122,8 +135,21 @@ class ReplayFacts(Facts):
     def _source(self, name: str, reach: Reach) -> ReplaySourceRow:
         newest_us, units = reach.newest_us.get(name), self._units[name]
         left = bisect_left(units, (reach.steps_done,))
+        next_us = units[left][1] if left < len(units) else None
         return ReplaySourceRow(
             name,
             None if newest_us is None else format_time_us(newest_us),
-            format_time_us(units[left][1]) if left < len(units) else None,
+            None if next_us is None else format_time_us(next_us),
+            None if next_us is None else self._held_back_by(next_us, reach),
         )
+
+    def _held_back_by(self, next_us: int, reach: Reach) -> str | None:
+        """Return whose file is at the frontier, where a source has to wait for that."""
+        plan = self._plan
+        if plan.order != "bounded" or reach.steps_done >= len(plan.steps):
+            return None
+        step = plan.steps[reach.steps_done]
+        if not step.units or next_us <= step.frontier_us + plan.threshold_us:
+            return None
+        oldest = min(step.units, key=lambda unit: unit.min_ts_us)
+        return f"{oldest.source}: {oldest.path.rpartition('/')[2]}"

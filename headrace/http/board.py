@@ -5,15 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from importlib import metadata
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from headrace.http.rows import NotReady
 from headrace.metrics.definitions import BUILD_INFO, JOB_UP
 from headrace.metrics.text import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from headrace.http.detail_rows import (
+        DeclaredRow,
+        LedgerRow,
+        QuarantineRow,
+        QuarantineTrial,
+        SettingRow,
+    )
     from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
     from headrace.signals import Drain
 
@@ -59,13 +66,41 @@ class Facts:
         """Return the replays, the newest first."""
         return ()
 
+    def replay(self, run_id: str) -> ReplayRow | None:
+        """Return one replay with all that is known of it."""
+        return next((one for one in self.replays() if one.run_id == run_id), None)
+
+    def declared(self) -> Sequence[DeclaredRow]:
+        """Return the files of the workspace; none where the command is about one thing alone."""
+        return ()
+
+    def ledger(self, stream: str) -> Sequence[LedgerRow] | None:  # noqa: ARG002 - who knows it overrides it
+        """Return the ledgers of a stream's outputs and of its quarantine; None where it is unknown."""
+        return None
+
+    def settings(self, stream: str) -> Sequence[SettingRow] | None:  # noqa: ARG002 - who knows it overrides it
+        """Return what a stream runs with; None where it is unknown."""
+        return None
+
+    def quarantine(self, stream: str) -> QuarantineRow | None:  # noqa: ARG002 - who knows it overrides it
+        """Return a stream's rejected records; None where it keeps none. It may ask Kafka, and wait."""
+        return None
+
+    def try_quarantine(self, stream: str) -> QuarantineTrial | None:  # noqa: ARG002 - as above
+        """Return what a stream would make of its rejected records now. It may ask Kafka, and wait."""
+        return None
+
+    def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
+        """Return what a stream makes of records, a line each; None where that is unknown."""
+        return None
+
 
 class Board:
     """What a command reports now: first that it starts, then its facts, last that it stops."""
 
     def __init__(self, command: str, drain: Drain) -> None:
         self.facts: Facts | None = None
-        self._command = command
+        self.command = command
         self.drain = drain
 
     def show(self, facts: Facts) -> None:
@@ -75,9 +110,9 @@ class Board:
     def not_ready(self) -> list[NotReady]:
         """Return why the command is not ready, reason by reason."""
         if self.drain.requested:
-            return [NotReady("command", self._command, None, "it was asked to stop")]
+            return [NotReady("command", self.command, None, "it was asked to stop")]
         if self.facts is None:
-            return [NotReady("command", self._command, None, "it is starting")]
+            return [NotReady("command", self.command, None, "it is starting")]
         return list(self.facts.not_ready())
 
     def samples(self) -> Iterator[Sample]:
@@ -91,8 +126,10 @@ class Board:
         yield from self.facts.samples()
 
 
-# An older answer is asked for again, because others change what it is about.
+# Of something that others change, too, no answer is older, where it can be had in time and where to
+# ask for it all the time would not cost more than a part of a core.
 MOST_AGE_S: Final = 2.0
+AGE_BY_COST: Final = 3.0
 PATIENCE_S: Final = 1.0
 FIRST_PATIENCE_S: Final = 20.0
 
@@ -100,7 +137,7 @@ FIRST_PATIENCE_S: Final = 20.0
 class CachedAnswer(Generic[T]):
     """The answer to a slow question. A thread asks again when somebody wants it and it is too old.
 
-    Who wants it waits a moment for the new answer, and then gets the last one.
+    Who wants it waits until a moment after it was asked, and then takes the last answer.
     """
 
     def __init__(self, name: str, ask: Callable[[], T]) -> None:
@@ -108,7 +145,7 @@ class CachedAnswer(Generic[T]):
         self._name = name
         self._changed = threading.Condition()
         self._answer: T | None = None
-        self._answered_at_s = float("-inf")
+        self._asked_at_s = self._fresh_until_s = float("-inf")
         self._is_asking = False
 
     @property
@@ -119,13 +156,14 @@ class CachedAnswer(Generic[T]):
     def value(self) -> T | None:
         """Return the answer; None where there is none in time."""
         with self._changed:
-            if time.monotonic() - self._answered_at_s < MOST_AGE_S:
+            if time.monotonic() < self._fresh_until_s:
                 return self._answer
             if not self._is_asking:
-                self._is_asking = True
+                self._is_asking, self._asked_at_s = True, time.monotonic()
                 threading.Thread(target=self._refresh, name=self._name, daemon=True).start()
-            wait_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
-            self._changed.wait_for(lambda: not self._is_asking, wait_s)
+            patience_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
+            wait_s = self._asked_at_s + patience_s - time.monotonic()
+            self._changed.wait_for(lambda: not self._is_asking, max(0.0, wait_s))
             return self._answer
 
     def _refresh(self) -> None:
@@ -135,6 +173,9 @@ class CachedAnswer(Generic[T]):
         finally:
             with self._changed:
                 if answer is not None:
-                    self._answer, self._answered_at_s = answer, time.monotonic()
+                    now_s = time.monotonic()
+                    took_s = now_s - self._asked_at_s
+                    self._answer = answer
+                    self._fresh_until_s = now_s + max(MOST_AGE_S, AGE_BY_COST * took_s)
                 self._is_asking = False
                 self._changed.notify_all()

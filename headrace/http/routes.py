@@ -13,6 +13,8 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route
 
+from headrace.http.pages.login import login_routes
+from headrace.http.pages.routes import page_routes
 from headrace.http.safety import Guard, knows_token
 from headrace.metrics.text import CONTENT_TYPE, exposition
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from headrace.http.address import Address
     from headrace.http.board import Board, Facts
-    from headrace.http.rows import ReplayRow
 
 READY: Final = 200
 NOT_READY: Final = 503
@@ -45,6 +46,8 @@ def routes_of(board: Board, address: Address) -> Starlette:
             Route("/api/v1/apps", answers.rows(lambda facts: facts.apps())),
             Route("/api/v1/replays", answers.rows(lambda facts: facts.replays())),
             Route("/api/v1/replays/{run_id}", answers.replay),
+            *page_routes(board, _problem),
+            *login_routes(address),
         ],
         middleware=[Middleware(Guard, address=address, refuse=_problem)],
         exception_handlers={HTTPException: _refused, Exception: _failed},
@@ -82,13 +85,8 @@ class _Answers:
 
     async def replay(self, request: Request) -> Response:
         facts, wanted = self._board.facts, request.path_params["run_id"]
-        found: Sequence[ReplayRow] = ()
-        if facts is not None:
-            found = await run_in_threadpool(facts.replays)
-        for one in found:
-            if one.run_id == wanted:
-                return _json(one)
-        return _problem(UNKNOWN, "there is no such replay")
+        found = None if facts is None else await run_in_threadpool(facts.replay, wanted)
+        return _problem(UNKNOWN, "there is no such replay") if found is None else _json(found)
 
 
 def _json(answer: object, status: int = READY) -> Response:

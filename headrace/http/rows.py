@@ -20,6 +20,7 @@ class NotReady:
     name: str
     part: str | None
     problem: str
+    advice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class OutputRow:
     dropped: int | None = None
     quarantined: int | None = None
     lost: int | None = None
+    complete_up_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

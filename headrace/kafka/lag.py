@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from headrace.kafka.ranges import RangeReader
@@ -22,11 +22,12 @@ LOOKED_AT: Final = 500
 class Lag:
     """Records that were not read, and up to when all were, by the records' own times.
 
-    `complete_up_to_us` is None where nobody can tell.
+    `complete_up_to_us` is None where nobody can tell. `ends` are the next offsets of one topic.
     """
 
     records: int
     complete_up_to_us: int | None
+    ends: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of_all(cls, lags: Iterable[Lag]) -> Lag:
@@ -49,7 +50,8 @@ def lag_of(kafka: KafkaCluster, topic: str, positions: Mapping[int, int]) -> Lag
         if firsts[number] < span.stop
     }
     records = sum(map(len, unread.values()))
-    return Lag(records, _oldest_us(kafka, topic, unread) if unread else now_us)
+    complete_us = _oldest_us(kafka, topic, unread) if unread else now_us
+    return Lag(records, complete_us, {number: span.stop for number, span in spans.items()})
 
 
 def _oldest_us(kafka: KafkaCluster, topic: str, unread: Mapping[int, range]) -> int | None:

@@ -34,3 +34,8 @@ class JobStanding(Generic[AnyJob_co]):
         if self.problem is not None:
             return self.problem.message
         return None if self.has_begun else "it has not begun yet"
+
+    @property
+    def advice(self) -> str | None:
+        """What to do about that; None where it is at work, or where nobody knows."""
+        return None if self.problem is None else self.problem.advice or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.contract import QUARANTINE
@@ -11,7 +11,7 @@ from router.ledger.claims import DEAD_AFTER_S, heard_of, owners
 from router.ledger.entries import BEGINNING, total
 from router.ledger.topic import members_in
 from router.plan.planner import Planner
-from router.run.facts import lost_in
+from router.run.ledger_rows import lost_in
 from router.run.ledgers import Ledgers
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.kafka.cluster import KafkaCluster
     from router.ledger.claims import LedgerRecord, Owner
     from router.ledger.entries import Counts
+    from router.ledger.places import Place
     from router.ledger.topic import MemberPlaces
 
 
@@ -41,6 +42,7 @@ class Standing:
     problem: str = ""
     counts: Counts | None = None
     lost: int | None = None
+    places: Mapping[int, Place] = field(default_factory=dict)
 
 
 def standings(
@@ -116,4 +118,5 @@ def _standing(
         max(batches, default=None),
         counts=total(place.counts for place in own.places.values()),
         lost=lost_in(own.places.values()),
+        places=own.places,
     )

@@ -29,16 +29,23 @@ def read_given(file: Path, source: Source, *, envelope: bool) -> Iterator[tuple[
     They stand in partition 0, from offset 0 on. Without an envelope a line is a value; a JSON
     object that is spread over all lines of the file is one record.
     """
+    name = "stdin" if str(file) == "-" else str(file)
+    yield from given_in(_content(file), name, source, envelope=envelope)
+
+
+def given_in(
+    whole: bytes, name: str, source: Source, *, envelope: bool
+) -> Iterator[tuple[int, GivenMessage]]:
+    """Give the records of a text in the same way; errors say that they are in `name`."""
     if source.format == "avro" and not envelope:
         raise UsageError(
             "a line of text is not an Avro record",
             'with --envelope, write each line as {"value_base64": "…"}; it may also have key, '
             "headers and timestamp",
         )
-    name = "stdin" if str(file) == "-" else str(file)
     now_ms = time.time_ns() // 1_000_000
     offset = 0
-    for number, line in enumerate(_pieces(file), start=1):
+    for number, line in enumerate(_pieces(whole), start=1):
         text = line.rstrip(b"\r\n")
         if not text.strip():
             continue
@@ -66,16 +73,16 @@ def looks_wrapped(line: bytes) -> bool:
     )
 
 
-def _pieces(file: Path) -> list[bytes]:
-    """Return the lines of a file; one where all of them are one object, as people lay it out."""
+def _content(file: Path) -> bytes:
     if str(file) == "-":
-        whole = sys.stdin.buffer.read()
-    elif file.is_file():
-        whole = file.read_bytes()
-    else:
-        raise UsageError(
-            f"there is no file {file}", "name a file with a record a line, or - for stdin"
-        )
+        return sys.stdin.buffer.read()
+    if file.is_file():
+        return file.read_bytes()
+    raise UsageError(f"there is no file {file}", "name a file with a record a line, or - for stdin")
+
+
+def _pieces(whole: bytes) -> list[bytes]:
+    """Return the lines of a text; one where all of them are one object, as people lay it out."""
     lines = whole.split(b"\n")
     filled = [line for line in lines if line.strip()]
     if len(filled) > 1 and _json_or_none(filled[0]) is None and _json_or_none(whole) is not None:

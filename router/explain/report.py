@@ -23,14 +23,18 @@ LONGEST_TEXT = 400
 
 def as_json(explanation: Explanation) -> str:
     """Return the whole explanation as one JSON object."""
-    whole = {
+    return json.dumps(as_dict(explanation), indent=2, ensure_ascii=False)
+
+
+def as_dict(explanation: Explanation) -> dict[str, object]:
+    """Return the whole explanation."""
+    return {
         "stream": explanation.plan.stream,
         "outputs": {one.outlet.name: _output_fields(one) for one in explanation.evaluations},
         "records": [
             {"line": line, **record_fields(explanation, one)} for line, one in explanation.records
         ],
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False)
 
 
 def as_text(explanation: Explanation) -> str:

@@ -20,12 +20,14 @@ from headrace.metrics.definitions import (
     RECORDS_OUT,
 )
 from headrace.metrics.text import Sample
-from headrace.times import SECOND_US
+from headrace.times import SECOND_US, format_time_us
 from router.ledger.entries import total
+from router.run.ledger_rows import ledger_row, lost_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from headrace.http.detail_rows import LedgerRow
     from headrace.line.standing import JobStanding
     from router.ledger.entries import Counts
     from router.ledger.places import Place
@@ -51,7 +53,7 @@ class StreamFacts(Facts):
         for one in self._standings():
             if (why := one.not_ready) is not None:
                 for name in one.job.members:
-                    yield NotReady("stream", self._stream, name, why)
+                    yield NotReady("stream", self._stream, name, why, one.advice)
 
     def streams(self) -> Sequence[StreamRow]:
         """Return the stream. A problem of its quarantine is a problem of the whole stream."""
@@ -68,17 +70,21 @@ class StreamFacts(Facts):
         state = state_of_all([one.state for one in whole])
         return [StreamRow(self._stream, state, problem, outputs)]
 
+    def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
+        """Return the ledgers as the jobs have them in memory."""
+        if stream != self._stream:
+            return None
+        return [
+            ledger_row(name, member.places.copy(), one.job.ends)
+            for one in self._standings()
+            for name, member in one.job.members.items()
+        ]
+
     def samples(self) -> Iterator[Sample]:
         """Return the metrics of each output, and of the quarantine."""
         for one in self._standings():
             for name, member in one.job.members.items():
                 yield from _samples({"stream": self._stream, "output": name}, member, one.job)
-
-
-def lost_in(places: Iterable[Place]) -> int:
-    """Return how many offsets were gone, or had other records, before they were read."""
-    parts = (part for place in places for part in (*place.before, place.stretch))
-    return sum(part.lost + part.replaced for part in parts)
 
 
 def _output_row(name: str, member: Member, standing: JobStanding[RouterJob]) -> OutputRow:
@@ -87,8 +93,17 @@ def _output_row(name: str, member: Member, standing: JobStanding[RouterJob]) -> 
     if not places:
         return OutputRow(name, standing.state, problem)
     counts, lag = total(one.counts for one in places.values()), _lag(places, standing.job)
-    lost = lost_in(places.values())
-    return OutputRow(name, standing.state, problem, lag, **counts.numbers, lost=lost)
+    lost, complete_us = lost_in(places.values()), standing.job.completeness.time_us
+    complete = None if complete_us is None else format_time_us(complete_us)
+    return OutputRow(
+        name,
+        standing.state,
+        problem,
+        lag,
+        **counts.numbers,
+        lost=lost,
+        complete_up_to=complete,
+    )
 
 
 def _samples(labels: dict[str, str], member: Member, job: RouterJob) -> Iterator[Sample]:

@@ -79,23 +79,30 @@ class Running(Client):
 
 
 @contextmanager
-def running(root: Path, *command: str) -> Iterator[Running]:
+def running(root: Path, *command: str, port: int = 0) -> Iterator[Running]:
     log_file = root / f"{'-'.join(command[:2])}.log"
     with log_file.open("wb") as log:
         process = subprocess.Popen(
-            [str(BIN / command[0]), *command[1:], "--http", "127.0.0.1:0", "--log-format", "json"],
+            [
+                str(BIN / command[0]),
+                *command[1:],
+                "--http",
+                f"127.0.0.1:{port}",
+                "--log-format",
+                "json",
+            ],
             cwd=root,
             stdout=subprocess.DEVNULL,
             stderr=log,
         )
     try:
 
-        def port() -> int | None:
+        def taken() -> int | None:
             assert process.poll() is None, log_file.read_text()
             return port_in(log_file.read_text())
 
-        assert wait_until(lambda: port() is not None, LIMIT_S)
-        yield Running(port() or 0, process)
+        assert wait_until(lambda: taken() is not None, LIMIT_S)
+        yield Running(taken() or 0, process)
     finally:
         if process.poll() is None:
             process.kill()

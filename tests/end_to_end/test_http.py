@@ -173,6 +173,7 @@ def as_the_stream_is(root: Path, router: Client) -> None:
     (output,) = stream["outputs"]
     counts = {"read": raw, "written": starts, "filtered": STOPS, "dropped": 0, "quarantined": bad}
     said = {"name": "starts", "state": "running", "problem": None, "lag": 0, "lost": 0}
+    assert re.fullmatch(r"2\d{3}-\d\d-\d\dT[\d:.]+Z", output.pop("complete_up_to"))
     assert output == {**said, **counts}
     for name, output_name, value in (
         ("records_in_total", "starts", raw),

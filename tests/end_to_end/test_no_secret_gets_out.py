@@ -337,6 +337,15 @@ def test_no_answer_over_http_lets_a_secret_out(tmp_path: Path) -> None:
         client = Client(port)
         paths = ["livez", "readyz", "metrics"]
         paths += [f"api/v1/{kind}" for kind in ("streams", "tables", "apps", "replays")]
+        pages = (
+            "streams/plays",
+            "tables/plays_starts",
+            "apps/counts",
+            "quarantine/plays",
+            "replays",
+        )
+        # Each look at a quarantine waits for its cluster.
+        paths += ["", "index.json", *pages, *(f"{one}.json" for one in pages if "quara" not in one)]
         answered = {path: client.get(f"/{path}") for path in paths}
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=LIMIT_S)
@@ -346,6 +355,8 @@ def test_no_answer_over_http_lets_a_secret_out(tmp_path: Path) -> None:
             process.communicate()
     assert {status for status, _ in answered.values()} == {200}
     assert '"problem":"' in answered["api/v1/streams"][1]
+    # Settings are shown, and this one is among them.
+    assert "source.schema.registry.url" in answered["streams/plays"][1]
     assert [path for path, (_, body) in answered.items() if leaks(body.encode())] == []
     assert not leaks(out + err)
 

@@ -9,7 +9,7 @@ from backfill.plan.period import Period
 from backfill.plan.plan import Plan, PlannedSource
 from backfill.plan.steps import Step
 from backfill.plan.units import Unit
-from backfill.run.facts import Reach, ReplayFacts
+from backfill.run.facts import Reach, ReplayFacts, reach_by_bounds
 
 if TYPE_CHECKING:
     import pytest
@@ -107,3 +107,29 @@ def test_an_empty_plan_is_done() -> None:
     facts = ReplayFacts("run", plan, Reach())
     assert values(facts)["backfill_progress_ratio"] == 1.0
     assert facts.replays()[0].frontier is None
+
+
+def test_a_table_that_is_ahead_says_whose_file_it_waits_for() -> None:
+    steps = (
+        Step(0, 0, (unit("a", "s3://bucket/data/a1.parquet", 0, 5), unit("a", "a2", 2, 6))),
+        Step(1, 70 * S, (unit("b", "b1", 70, 80),)),
+    )
+    plan = Plan(Period(0, 90 * S), (), "bounded", 60 * S, (source("a"), source("b")), steps)
+    (row,) = ReplayFacts("run", plan, Reach()).replays()
+    assert [one.held_back_by for one in row.sources] == [None, "a: a1.parquet"]
+    (row,) = ReplayFacts("run", plan, Reach(1)).replays()
+    assert [one.held_back_by for one in row.sources] == [None, None]
+
+
+def test_how_far_another_process_is_is_known_by_its_plan() -> None:
+    cut = Unit("b", "b1", 0, 99 * S, 10, 100, window_us=(0, 30 * S))
+    steps = (
+        Step(0, 0, (unit("a", "a1", 0, 5), unit("a", "a2", 1, 6))),
+        Step(1, 20 * S, (cut,)),
+        Step(2, 40 * S, (unit("a", "a3", 41, 70),)),
+    )
+    plan = Plan(Period(0, 60 * S), (), "bounded", 60 * S, (source("a"), source("b")), steps)
+    assert reach_by_bounds(plan, 1, 20) == Reach(1, 20, {"a": 6 * S})
+    assert reach_by_bounds(plan, 2, 30) == Reach(2, 30, {"a": 6 * S, "b": 30 * S - 1})
+    # What is delivered is of the period.
+    assert reach_by_bounds(plan, 3, 40).newest_us["a"] == 60 * S - 1

@@ -24,7 +24,10 @@ SHAPES = [
     (
         StreamRow("s", "running", None, [OutputRow("o", "running")]),
         "name state problem outputs",
-        ("outputs", "name state problem lag read written filtered dropped quarantined lost"),
+        (
+            "outputs",
+            "name state problem lag read written filtered dropped quarantined lost complete_up_to",
+        ),
     ),
     (
         TableRow("t", "lake.tv.t", "new"),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 import threading
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,24 +17,16 @@ from headrace.http.board import Board, Facts
 from headrace.http.connections import MOST_CONNECTIONS
 from headrace.http.rows import NotReady
 from headrace.http.server import serving
-from headrace.secret import Secret
 from headrace.signals import Drain
 from tests.limits import LIMIT_S
+from tests.unit.http.pages_facts import SECRET, Served, served
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from headrace.http.rows import StreamRow
 
 PATHS = ("/livez", "/readyz", "/metrics", "/api/v1/streams", "/api/v1/replays/one")
-SECRET = "0123456789abcdef-long"  # noqa: S105 - the test's own
-
-
-@dataclass
-class Asked:
-    status: int
-    headers: dict[str, str]
-    body: str
 
 
 class Resting(Facts):
@@ -50,34 +39,6 @@ class Resting(Facts):
     def streams(self) -> Sequence[StreamRow]:
         message = "a word that nobody shall see"
         raise RuntimeError(message)
-
-
-@dataclass
-class Served:
-    board: Board
-    port: int
-
-    def ask(self, path: str, method: str = "GET", **headers: str) -> Asked:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        try:
-            connection.request(method, path, headers=named)
-            answer = connection.getresponse()
-            return Asked(answer.status, dict(answer.getheaders()), answer.read().decode())
-        finally:
-            connection.close()
-
-
-@contextmanager
-def served(facts: Facts | None = None, *, is_open: bool = False) -> Iterator[Served]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    board = Board("router plays", Drain())
-    if facts is not None:
-        board.show(facts)
-    address = Address("0.0.0.0" if is_open else "127.0.0.1", port, Secret(SECRET))  # noqa: S104 - what is tested
-    with serving(address, board):
-        yield Served(board, port)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -201,10 +162,12 @@ def test_only_questions_are_answered() -> None:
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
             assert one.ask("/metrics", method).status == 405
         for path in (
-            "/",
             "/../../etc/passwd",
             "/api/v1/replays/..%2f..%2fetc",
             "/static/x",
+            "/static/../routes.py",
+            "/static/%2e%2e/routes.py",
+            "/static/vendor/vendor.lock",
             "/docs",
         ):
             assert one.ask(path).status == 404

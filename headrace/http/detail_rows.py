@@ -1,0 +1,182 @@
+"""What the pages of one stream, table or application tell beyond the API's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredRow:
+    """A file of the workspace: what it reads, and where its records go.
+
+    Locations are `kafka:CLUSTER/TOPIC`, `iceberg:TABLE`, `search:INDEX` and `stream:NAME`.
+    `targets` of a stream are in the order of its outputs.
+    """
+
+    kind: str
+    name: str
+    file: str
+    sources: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    outputs: Sequence[str] = ()
+    quarantine: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPartition:
+    """What became of one partition's records for one output, from the first on.
+
+    `end` is the topic's next offset, None where it is not known. `absent` offsets held no record.
+    `lost_offsets` names the offsets that the topic no longer had, and those that hold other records.
+    """
+
+    partition: int
+    began: int
+    position: int
+    end: int | None
+    read: int
+    written: int
+    filtered: int
+    quarantined: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    lost: int = 0
+    absent: int = 0
+    lost_offsets: Sequence[str] = ()
+    last_batch: str | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets are behind the position."""
+        return None if self.end is None else max(0, self.end - self.position)
+
+    @property
+    def missing(self) -> int:
+        """How many of the records that were read are not accounted for."""
+        accounted = self.written + self.filtered + sum(self.dropped.values()) + self.quarantined
+        return self.read - accounted
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether both sums do: of the offsets, and of the records."""
+        is_whole = self.position - self.began == self.read + self.absent + self.lost
+        return self.missing == 0 and self.absent >= 0 and is_whole
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """The ledger of an output, or of the quarantine."""
+
+    output: str
+    partitions: Sequence[LedgerPartition] = ()
+
+    @property
+    def total(self) -> LedgerPartition:
+        """All partitions together; the sums stand for offsets, and for no place in a topic."""
+        own = self.partitions
+        dropped: dict[str, int] = {}
+        for one in own:
+            for reason, number in one.dropped.items():
+                dropped[reason] = dropped.get(reason, 0) + number
+        ends = [one.end for one in own]
+        known = [one for one in ends if one is not None]
+        return LedgerPartition(
+            -1,
+            sum(one.began for one in own),
+            sum(one.position for one in own),
+            sum(known) if len(known) == len(ends) else None,
+            sum(one.read for one in own),
+            sum(one.written for one in own),
+            sum(one.filtered for one in own),
+            sum(one.quarantined for one in own),
+            dropped,
+            sum(one.lost for one in own),
+            sum(one.absent for one in own),
+            last_batch=max((one.last_batch for one in own if one.last_batch), default=None),
+        )
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every partition does."""
+        return all(one.adds_up for one in self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """A setting that something runs with, and where its value comes from; secrets are `***`."""
+
+    key: str
+    value: object
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A rejected record: where it came from, and what it holds, as text where it is text.
+
+    `is_hex` says that a key or value is shown as bytes. `hidden` says why the value is not shown.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    time: str | None
+    size: int
+    key: str | None
+    key_is_hex: bool
+    value: str | None
+    value_is_hex: bool
+    is_cut: bool = False
+    hidden: str | None = None
+    headers: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineGroup:
+    """Rejected records of one reason, with the newest of them."""
+
+    stage: str
+    reason: str
+    output: str
+    count: int
+    samples: Sequence[Sample] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRow:
+    """A stream's quarantine. `records` were read; `unread` older ones were not."""
+
+    stream: str
+    cluster: str
+    topic: str
+    records: int = 0
+    bytes: int = 0
+    others: int = 0
+    unread: int = 0
+    groups: Sequence[QuarantineGroup] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TriedOutput:
+    """What an output would make of rejected records; `unknown` where only Spark could say."""
+
+    output: str
+    written: int
+    filtered: int
+    rejected: int
+    unknown: int
+    reasons: Sequence[tuple[str, int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineTrial:
+    """What a stream would make of the records in its quarantine, as its file is now."""
+
+    stream: str
+    records: int
+    unread: int
+    outputs: Sequence[TriedOutput] = ()

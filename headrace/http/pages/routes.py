@@ -1,0 +1,193 @@
+"""The paths of the pages, and what each answers: HTML, or the same as JSON under `.json`."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headrace.http.board import Facts
+from headrace.http.pages.assets import static
+from headrace.http.pages.events import Events, note
+from headrace.http.pages.explain import (
+    MOST_BYTES,
+    explained,
+    page_with,
+    records_in,
+    sent_text,
+)
+from headrace.http.pages.find import page_at
+from headrace.http.pages.other_pages import quarantine_page, quarantine_view
+from headrace.http.pages.parts import Page, Part, SentPages
+from headrace.http.pages.snapshot import Snapshots
+from headrace.http.pages.templates import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from headrace.http.board import Board
+
+FOUND, BAD, UNKNOWN, TOO_LARGE, UNAVAILABLE = 200, 400, 404, 413, 503
+TWIN: Final = ".json"
+MOST_WANTED: Final = 200
+# No script and no style but our own files, and nothing from or to another machine.
+SAFE: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+KINDS: Final = ("streams", "tables", "apps", "replays", "quarantine")
+
+
+def page_routes(board: Board, problem: Callable[[int, str], Response]) -> Sequence[Route]:
+    """Return the routes of the pages, of what they load, and of the API's parts about one stream."""
+    pages = _Pages(board, problem)
+    return [
+        Route("/", pages.page),
+        Route("/index.json", pages.page),
+        Route("/replays", pages.page),
+        Route("/replays.json", pages.page),
+        *(Route(f"/{kind}/{{name}}", pages.page) for kind in KINDS),
+        Route("/streams/{name}", pages.explain, methods=["POST"]),
+        Route("/quarantine/{name}", pages.try_quarantine, methods=["POST"]),
+        Route("/api/v1/streams/{name}/quarantine/try", pages.try_quarantine, methods=["POST"]),
+        Route("/api/v1/streams/{name}/explain", pages.explain, methods=["POST"]),
+        Route("/static/{name:path}", static, methods=["GET"]),
+        Route("/api/v1/events", pages.events, methods=["GET"]),
+        Route("/api/v1/streams/{name}/ledger", pages.ledger),
+        Route("/api/v1/streams/{name}/quarantine", pages.quarantine),
+    ]
+
+
+class _Pages:
+    def __init__(self, board: Board, problem: Callable[[int, str], Response]) -> None:
+        self._board = board
+        self._problem = problem
+        self._snapshots = Snapshots(board)
+        self._sent = SentPages()
+        self._events = Events(board, self._snapshots, self._sent)
+
+    async def page(self, request: Request) -> Response:
+        path = request.scope["path"]
+        raw = str(request.scope.get("raw_path", path.encode()), "ascii")
+        wanted = request.query_params.get("q", "")[:MOST_WANTED]
+        is_twin = path.endswith(TWIN)
+        if is_twin:
+            raw = raw.removesuffix(TWIN).removesuffix("/index") or "/"
+        snapshot, facts = await self._snapshots.now(), self._facts
+        found = await run_in_threadpool(page_at, facts, snapshot, raw, wanted)
+        if is_twin:
+            if found is None:
+                return self._problem(UNKNOWN, "there is no such page")
+            return answer_json(found.data)
+        if found is None:
+            return self._missing(raw, snapshot.at)
+        return self._live(found, snapshot.at, raw, {"q": wanted} if wanted else {})
+
+    async def explain(self, request: Request) -> Response:
+        name, is_api = request.path_params["name"], request.scope["path"].startswith("/api/")
+        text = await sent_text(request)
+        if text is None:
+            return self._problem(TOO_LARGE, f"send {MOST_BYTES // 1024} KiB at most")
+        records = text if is_api else records_in(text)
+        answer = await run_in_threadpool(explained, self._facts, name, records)
+        if answer is None:
+            return self._problem(UNKNOWN, "there is no such stream")
+        if is_api and answer.problem is not None:
+            return self._problem(BAD, answer.problem)
+        if is_api:
+            return answer_json(answer.found)
+        path, snapshot = f"/streams/{quote(name, safe='')}", await self._snapshots.now()
+        found = await run_in_threadpool(page_at, self._facts, snapshot, path)
+        if found is None:
+            return self._missing(path, snapshot.at)
+        return self._live(page_with(found, name, records, answer), snapshot.at, path)
+
+    async def try_quarantine(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if request.scope["path"].startswith("/api/"):
+            view = await run_in_threadpool(quarantine_view, self._facts, name, tries=True)
+            if view.problem is not None:
+                return self._problem(UNAVAILABLE, view.problem)
+            if view.trial is None:
+                return self._problem(UNKNOWN, "there is no such stream, or it has no quarantine")
+            return answer_json(view.trial)
+        snapshot, path = await self._snapshots.now(), f"/quarantine/{quote(name, safe='')}"
+        found = await run_in_threadpool(quarantine_page, self._facts, snapshot, name, tries=True)
+        if found is None:
+            return self._missing(path, snapshot.at)
+        return self._live(found, snapshot.at, path)
+
+    async def events(self, request: Request) -> Response:
+        return await self._events.answer(request, self._problem)
+
+    async def ledger(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        rows = await run_in_threadpool(self._facts.ledger, name)
+        if rows is None:
+            return self._problem(UNKNOWN, "there is no such stream")
+        return answer_json({"stream": name, "outputs": rows})
+
+    async def quarantine(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        view = await run_in_threadpool(quarantine_view, self._facts, name)
+        if view.problem is not None:
+            return self._problem(UNAVAILABLE, view.problem)
+        if view.quarantine is None:
+            return self._problem(UNKNOWN, "there is no such stream, or it has no quarantine")
+        return answer_json(view.quarantine)
+
+    @property
+    def _facts(self) -> Facts:
+        return self._board.facts or Facts()
+
+    def _missing(self, path: str, at: str) -> Response:
+        title, message, status = "Not found", f"There is no {path} here", UNKNOWN
+        advice = "It may have been removed, or its name has changed."
+        if self._board.facts is None:
+            title, status = "Starting", UNAVAILABLE
+            message, advice = (
+                f"{self._board.command} is starting",
+                "This page loads again by itself.",
+            )
+        html = render("problem.html", message=message, advice=advice)
+        page = Page(title, [Part("problem", html)], None)
+        return self._html(page, at, "", f"{path}{TWIN}", status)
+
+    def _live(
+        self, page: Page, at: str, path: str, query: Mapping[str, str] | None = None
+    ) -> Response:
+        """Return a page whose parts follow what happens."""
+        seen = self._sent.add([note(""), *page.parts])
+        place = urlencode({"page": path, "seen": seen, **(query or {})}, quote_via=quote)
+        twin = f"{'/index' if path == '/' else path}{TWIN}"
+        return self._html(page, at, f"/api/v1/events?{place}", twin)
+
+    def _html(self, page: Page, at: str, events: str, twin: str, status: int = FOUND) -> Response:
+        values: Mapping[str, object] = {
+            "page": page,
+            "at": at,
+            "events": events,
+            "twin": twin,
+            "note": note("").html,
+            "command": self._board.command,
+            "version": metadata.version("headrace"),
+        }
+        return answer_html(render("page.html", **values), status)
+
+
+def answer_html(html: str, status: int = FOUND) -> Response:
+    """Return a page, and what a browser may do with it."""
+    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": SAFE}
+    return Response(html, status, headers=headers)
+
+
+def answer_json(data: object) -> Response:
+    """Return an answer for programs."""
+    return Response(msgspec.json.encode(data), headers={"content-type": "application/json"})

@@ -1,0 +1,320 @@
+"""The control room in a real browser, over a workspace at work: Kafka, router, lake tables, replays.
+
+HEADRACE_SCREENSHOTS=1 writes what it shows to docs/images/.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.config.load import load_workspace
+from headrace.embedded.process import wait_until
+from headrace.kafka.cluster import KafkaCluster
+from headrace.kafka.sender import KafkaRecord, Sender
+from tests.browser import browser
+from tests.end_to_end.commands import COUNTRY, EVENT_ID, EVENT_TS, HEADRACE_YAML, run
+from tests.end_to_end.serving import Client, running
+from tests.limits import LIMIT_S
+from tests.short_lived import SPARK_CONF
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from headrace.embedded.broker import Broker
+    from tests.end_to_end.serving import Running
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+# Of what a page waits for, nothing takes long: Kafka and Spark are at work before.
+LIMIT_MS = 60_000
+T0_MS = 1_772_359_200_000
+MINUTE_MS = 60_000
+STARTS, STOPS = 120, 60
+SCRIPT = "<script>document.title = 'taken over'</script>"
+STREAM = """\
+kind: stream
+name: playback
+source: {type: kafka, cluster: fronting, topic: playback_raw, format: json, schema: ../schemas/raw.avsc}
+hygiene: {required: [event_id]}
+outputs:
+  - name: starts
+    filter: "event_type = 'start'"
+    project: [event_id, event_ts, "upper(country) AS country"]
+    sink: {type: kafka, cluster: consumer, topic: playback_starts, format: json, key: event_id}
+  - name: everything
+    sink: {type: kafka, cluster: consumer, topic: playback_all, format: json}
+"""
+TABLE = """\
+kind: lake_table
+name: {name}
+source: {{type: kafka, cluster: fronting, topic: {topic}, format: json, schema: ../schemas/{schema}.avsc}}
+table: {{catalog: lake, database: tv, table: {name}, partition_by: ["hour(__metadata__.kafka_ingestion_ts)"]}}
+hygiene: {{on_bad_record: drop}}
+batch: {{max_interval: 1s}}
+"""
+APP = """\
+kind: app
+name: minutes
+sources:
+  starts: {type: dynamic, selected: past-starts, candidates: [live-starts, past-starts]}
+  live-starts: {type: kafka, cluster: consumer, topics: playback_raw, format: json, schema: ../schemas/raw.avsc}
+  past-starts: {type: iceberg, catalog: lake, database: tv, table: plays}
+watermarks: {starts: {column: event_ts, delay: 10min}}
+transform: {sql: "SELECT window.start AS minute, count(*) AS many FROM starts GROUP BY window(event_ts, '1 minute')"}
+sink: {type: jsonl, path: out/minutes}
+"""
+SCHEMAS = {
+    "raw": [EVENT_ID, {"name": "event_type", "type": "string"}, EVENT_TS, COUNTRY],
+    "starts": [EVENT_ID, EVENT_TS, COUNTRY],
+}
+
+
+def write_workspace(root: Path, bootstrap: str) -> Path:
+    files = {
+        "headrace.yaml": HEADRACE_YAML.format(
+            bootstrap=bootstrap, master="local[2]", short_lived=SPARK_CONF
+        ),
+        "streams/playback.yaml": STREAM,
+        "tables/plays.yaml": TABLE.format(name="plays", topic="playback_raw", schema="raw"),
+        "tables/impressions.yaml": TABLE.format(
+            name="impressions", topic="impressions", schema="starts"
+        ),
+        "apps/minutes.yaml": APP,
+    }
+    for schema, fields in SCHEMAS.items():
+        record = {"type": "record", "name": f"tv.{schema}", "fields": fields}
+        files[f"schemas/{schema}.avsc"] = json.dumps(record)
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    return root
+
+
+def send(root: Path) -> None:
+    """Send plays over two hours, and impressions that pause for an hour; some plays are invalid."""
+    cluster = load_workspace(root).cluster("fronting")
+    kafka = KafkaCluster(cluster)
+    for topic in ("playback_raw", "impressions", "playback_starts", "playback_all"):
+        kafka.ensure_topic(topic, 2)
+    plays = Sender(cluster, "playback_raw")
+    for number in range(STARTS + STOPS):
+        kind = "start" if number < STARTS else "stop"
+        at_ms = T0_MS + (number % STARTS) * MINUTE_MS
+        event = {"event_id": f"{kind}{number}", "event_type": kind, "country": "de"}
+        plays.send(KafkaRecord(value({**event, "event_ts": at_ms * 1000}), timestamp_ms=at_ms))
+    for text in ("no json", SCRIPT, '{"event_type": "start"}', '{"event_type": "stop"}'):
+        plays.send(KafkaRecord(text.encode(), b"key", timestamp_ms=T0_MS))
+    plays.close()
+    impressions = Sender(cluster, "impressions")
+    for minute in (*range(10), *range(75, 120)):
+        at_ms = T0_MS + minute * MINUTE_MS
+        event = {"event_id": f"i{minute}", "country": "de"}
+        impressions.send(
+            KafkaRecord(value({**event, "event_ts": at_ms * 1000}), timestamp_ms=at_ms)
+        )
+    impressions.close()
+
+
+def value(event: dict[str, object]) -> bytes:
+    return json.dumps(event).encode()
+
+
+@dataclass
+class Room:
+    """The workspace with a browser before it."""
+
+    root: Path
+    browser: Browser
+    up: Running
+    # What the pages' scripts and the browser's policy complained of.
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: str, *, port: int = 0, scheme: str = "light", width: int = 1360) -> Page:
+        page = self.browser.new_page(
+            viewport={"width": width, "height": 860},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        page.set_default_timeout(LIMIT_MS)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda said: self._hear(said.type, said.text))
+        page.goto(f"http://127.0.0.1:{port or self.up.port}{path}")
+        return page
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"}:
+            self.complaints.append(text)
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Iterator[Room]:
+    with ExitStack() as held:
+        chromium = held.enter_context(browser())
+        root = write_workspace(tmp_path_factory.mktemp("room"), broker.bootstrap_servers)
+        send(root)
+        up = held.enter_context(running(root, "headrace", "up"))
+        assert wait_until(lambda: is_landed(up), LIMIT_S), (root / "headrace-up.log").read_text()
+        yield Room(root, chromium, up)
+
+
+def landed(client: Client) -> dict[str, int]:
+    return {one["name"]: one["rows"] for one in client.rows("tables")}
+
+
+def is_landed(client: Client) -> bool:
+    read = [one["read"] for stream in client.rows("streams") for one in stream["outputs"]]
+    return (
+        landed(client) == {"plays": STARTS + STOPS, "impressions": 55}
+        and read == [STARTS + STOPS + 4] * 2
+    )
+
+
+def keep(page: Page, name: str) -> None:
+    """Write a picture for the docs, if somebody has asked for it."""
+    if os.environ.get("HEADRACE_SCREENSHOTS"):
+        page.screenshot(path=IMAGES / f"{name}.png", full_page=True)
+
+
+def text(page: Page, selector: str = "main") -> str:
+    return " ".join(page.inner_text(selector).split())
+
+
+def test_the_overview_shows_the_way_and_goes_on_by_itself(room: Room) -> None:
+    page = room.open("/")
+    assert text(page, "h1") == "Everything is at work"
+    assert page.locator("#streams tbody tr").count() == 2
+    keep(page, "control-room-overview")
+    keep(room.open("/", scheme="dark"), "control-room-overview-dark")
+    row = page.locator("#streams tbody tr").first
+    before = row.locator("td").nth(5).inner_text()
+    sender = Sender(load_workspace(room.root).cluster("fronting"), "impressions")
+    sender.send(
+        KafkaRecord(value({"event_id": "late", "event_ts": T0_MS * 1000}), timestamp_ms=T0_MS)
+    )
+    sender.close()
+    assert wait_until(lambda: landed(room.up)["impressions"] == 56, LIMIT_S)
+    page.wait_for_selector("#tables td:text-is('56')")
+    assert before == row.locator("td").nth(5).inner_text()
+    assert room.complaints == []
+
+
+def test_the_ledger_adds_up_as_the_audit_has_it(room: Room) -> None:
+    page = room.open("/")
+    page.get_by_role("link", name="playback", exact=True).first.click()
+    page.wait_for_url("**/streams/playback")
+    said = text(page, "#ledger-starts .equation")
+    assert said == "184 read = 120 written + 60 filtered + 0 dropped + 4 quarantined ✓ adds up"
+    audit = run("router", "audit", "-c", "streams/playback.yaml", "-o", "json", cwd=room.root)
+    (starts, *_) = json.loads(audit.stdout)["outputs"]
+    by_partition = [
+        [row.locator("td").nth(place).inner_text() for place in (1, 2, 3, 4)]
+        for row in page.locator("#ledger-starts tbody tr").all()
+    ]
+    columns = ("done", "read", "written", "filtered")
+    assert by_partition == [[str(one[name]) for name in columns] for one in starts["partitions"]]
+    keep(page, "control-room-stream")
+    page.locator("#settings summary").click()
+    assert "streams/playback.yaml:3" in text(page, "#settings")
+    page.fill(
+        "#records", '{"event_id": "1", "event_type": "stop", "event_ts": 0}\n{"event_id": null}'
+    )
+    page.get_by_role("button", name="Explain").click()
+    page.wait_for_selector(".explained")
+    assert "starts topic playback_starts as json ○ filtered" in text(page, "#explain")
+    assert "▲ rejected event_id: expected str, got null" in text(page, "#explain")
+    assert room.complaints == []
+
+
+def test_rejected_records_stay_text(room: Room) -> None:
+    page = room.open("/quarantine/playback")
+    assert "4 rejected records" in text(page)
+    assert text(page).count(SCRIPT) == 1
+    assert page.title() == "Quarantine of playback · headrace"
+    assert page.locator("article").count() >= 2
+    keep(page, "control-room-quarantine")
+    page.get_by_role("button", name="Try them").click()
+    page.wait_for_selector(".trial")
+    assert text(page, ".trial tbody tr").startswith("starts 0 0 4")
+    assert room.complaints == []
+
+
+def test_a_replay_shows_its_band_and_then_its_certificate(room: Room) -> None:
+    tables = ("--table", "lake.tv.plays", "--table", "lake.tv.impressions")
+    period = ("--start-ts", "2026-03-01", "--end-ts", "2026-03-02", "--max-misalignment", "15min")
+    replay = ("backfill", "replay", *tables, *period)
+    slow = (*replay, "--to", "jsonl:out/slow", "--run-id", "two-tables", "--rate-limit", "15")
+    with running(room.root, *slow) as process:
+        page = room.open("/replays/two-tables", port=process.port)
+        page.wait_for_selector(".band .next.held")
+        assert "▲ lake.tv.plays: " in text(page, ".lanes")
+        keep(page, "alignment-band")
+        assert process.stop() == 0
+    done = run(*replay, "--to", "jsonl:out/all", "--run-id", "all", cwd=room.root)
+    assert done.returncode == 0, done.stderr
+    page = room.open("/replays")
+    page.wait_for_selector("tr:has(a:text-is('all')) .st.complete")
+    page.get_by_role("link", name="two-tables").click()
+    # From here on, by its plan and its position.
+    page.wait_for_selector(".band text.frontier")
+    assert "backfill replay --resume --run-id two-tables" in text(page)
+    page.goto(page.url.replace("two-tables", "all"))
+    assert "✓ yes" in text(page, "#certificate")
+    assert "236 of 236" in text(page)
+    keep(page, "control-room-certificate")
+
+
+def test_without_javascript_every_page_reads(room: Room) -> None:
+    context = room.browser.new_context(java_script_enabled=False)
+    expected = {
+        "/": "Everything is at work",
+        "/streams/playback": "✓ adds up",
+        "/tables/plays": "Complete until",
+        "/quarantine/playback": "4 rejected records",
+        "/replays": "Replays",
+        "/?q=nothing": "No stream matches",
+    }
+    page = context.new_page()
+    said = {}
+    for path in expected:
+        page.goto(f"http://127.0.0.1:{room.up.port}{path}")
+        said[path] = text(page)
+        assert not page.locator("#lost").is_visible()
+    context.close()
+    assert [path for path, words in expected.items() if words not in said[path]] == []
+
+
+def test_it_fits_a_phone(room: Room) -> None:
+    page = room.open("/", width=390)
+    paths = ("/", "/streams/playback", "/tables/plays", "/quarantine/playback", "/replays")
+    wide = []
+    for path in paths:
+        page.goto(f"http://127.0.0.1:{room.up.port}{path}")
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            wide.append(path)
+    page.goto(f"http://127.0.0.1:{room.up.port}/streams/playback")
+    keep(page, "control-room-phone")
+    assert wide == []
+
+
+def test_a_page_says_when_the_command_is_gone_and_comes_back_by_itself(room: Room) -> None:
+    """And `headrace ui` shows the same workspace as `headrace up`, by what is in Kafka."""
+    with running(room.root, "headrace", "ui") as one:
+        page = room.open("/", port=one.port)
+        assert text(page, "h1").startswith("Nothing is wrong")
+        assert text(page, "#streams tbody tr").split()[:3] == ["playback", "starts", "running"]
+        assert "■ stopped" in text(page, "#apps") or "new" in text(page, "#apps")
+        assert page.locator("#lost").is_hidden()
+        one.process.kill()
+        page.wait_for_selector("#lost", state="visible")
+        assert "No answer from headrace ui." in text(page, "#lost")
+        one.process.wait()
+    with running(room.root, "headrace", "ui", port=one.port):
+        page.wait_for_selector("#lost", state="hidden")
+        assert page.locator("#streams tbody tr").count() == 2
