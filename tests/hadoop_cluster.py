@@ -41,7 +41,7 @@ class HadoopCluster:
         held = ensure_all(parse(LOCK.read_text(encoding="utf-8")))
         classpath = os.pathsep.join((*map(str, held), f"{Path(spec.origin).parent}/jars/*"))
         given = [self.address, str(self.folder), str(self.node_managers), str(self.mb_each)]
-        with self.output.open("ab") as output:
+        with self.output.open("wb") as output:
             # It ends when its stdin does, and that is with us at the latest.
             self._process = subprocess.Popen(
                 [

@@ -170,12 +170,12 @@ def windowed(far: Far, name: str, sink: Mapping[str, object]) -> Path:
 
 
 @contextmanager
-def reached_by_all(far: Far, storage: str) -> Iterator[None]:
+def reached_by_all(far: Far, storage: str, name: str) -> Iterator[None]:
     """Let checkpoints be on storage that all hosts reach."""
     with ExitStack() as held:
         url = f"s3a://{BUCKET}"
         if storage == "hdfs":
-            folder = far.hosts.folder / "hadoop"
+            folder = far.hosts.folder / f"hadoop-{name}"
             url = held.enter_context(HadoopCluster(folder, far.hosts.address)).url
         far.checkpoint_dir(f"{url}/checkpoints")
         held.callback(far.checkpoint_dir, None)
@@ -190,7 +190,7 @@ def test_an_application_whose_state_all_hosts_reach(far: Far, storage: str) -> N
     far.pipelines.make_topic(name, 2)
     sink = {"type": "iceberg", "catalog": "lake", "database": "tv", "table": name}
     app = windowed(far, name, sink)
-    with reached_by_all(far, storage):
+    with reached_by_all(far, storage, name):
         far.pipelines.send(name, map(event, range(EVENTS // 2)))
         command = ("headrace", "run", "-c", str(app))
         with Command(far.root, *command) as running:
@@ -222,7 +222,7 @@ def test_a_replay_whose_state_all_hosts_reach(far: Far, storage: str) -> None:
         f"apps/{again}.yaml", {**APP, "name": again, "sources": {"live": source}, "sink": sink}
     )
     asked = ("--start-ts", "2020-01-01", "--end-ts", "2120-01-01", "--run-id", storage)
-    with reached_by_all(far, storage):
+    with reached_by_all(far, storage, again):
         done = run("backfill", "replay", "-c", str(app), *asked, "-o", "json", cwd=far.root)
         assert done.returncode == 0, done.stderr
         listed = run("backfill", "status", "-o", "json", cwd=far.root)
