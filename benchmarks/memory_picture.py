@@ -32,12 +32,12 @@ def as_svg(title: str, samples: Sequence[Sample]) -> str:
     end_s = max((one.at_s for one in samples), default=1.0)
     top_mb = max((sum(one.parts_mb.values()) for one in seen), default=1.0)
     top_mb = STEP_MB * (int(top_mb / STEP_MB) + 1)
-    drawn = [_text(LEFT, 20, title)]
+    drawn = [_text(LEFT + 20, 20, title)]
     for mb in range(0, top_mb + 1, STEP_MB):
         y = _y(mb, top_mb)
         drawn.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#edf2f7"/>')
         drawn.append(_text(LEFT - 6, y + 4, f"{mb:,}", anchor="end"))
-    drawn.append(_text(LEFT - 6, TOP - 10, "MB (PSS)", anchor="end"))
+    drawn.append(_text(4, 20, "MB (PSS)"))
     below = [0.0] * len(seen)
     for number, (part, colour) in enumerate(PARTS.items()):
         above = [at + one.parts_mb.get(part, 0.0) for at, one in zip(below, seen, strict=True)]
