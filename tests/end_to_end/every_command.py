@@ -21,7 +21,7 @@ FORMS: Final = ("text", "json")
 # is not covered, and `argument` says so.
 GIVEN: Final = {
     "--cluster": "fronting",
-    "--topic": "plays_raw",
+    "--topic": "secret_plays",
     "--record": "one.json",
     "--start-ts": "2020-01-01",
     "--end-ts": "2120-01-01",

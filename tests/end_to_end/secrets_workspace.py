@@ -33,7 +33,7 @@ spark:
 STREAM = """\
 kind: stream
 name: plays
-source: {{type: kafka, cluster: fronting, topic: plays_raw, format: json, schema: {{registry: {{url: "{registry}", subject: plays-value}}}}}}
+source: {{type: kafka, cluster: fronting, topic: secret_plays, format: json, schema: {{registry: {{url: "{registry}", subject: plays-value}}}}}}
 hygiene:
   required: [event_id]
   mask: {{user_id: {{sha256: {{salt: "${{file:{file}}}"}}}}}}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tests.search_nodes import SearchNode
 
 LOOKED_AGAIN_S: Final = 0.05
-TOPICS: Final = ("plays_raw", "plays_starts", "plays_raw.quarantine")
+TOPICS: Final = ("secret_plays", "plays_starts", "secret_plays.quarantine")
 TABLES: Final = ("lake.tv.starts", "lake.tv.counts")
 
 
