@@ -29,7 +29,7 @@ THREE_BROKERS: Final = (
 LONGEST: Final = (
     "tests/end_to_end/test_no_secret_gets_out.py",
     *THREE_BROKERS,
-    "tests/end_to_end/test_standalone_cluster.py",
+    "tests/end_to_end/test_up.py",
     "tests/faults/test_hosts.py",
     "tests/faults/test_dev_stack.py",
     "tests/faults/test_router_kills.py",
@@ -43,6 +43,7 @@ LONGEST: Final = (
     "tests/integration/app/test_ahead.py",
     "tests/end_to_end/test_many_topics.py",
     "tests/end_to_end/test_control_room.py",
+    "tests/end_to_end/test_http.py",
 )
 
 

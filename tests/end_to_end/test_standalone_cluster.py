@@ -24,6 +24,8 @@ def master(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+# tests/faults/test_hosts.py has it on two hosts, in its short form.
+@pytest.mark.long
 def test_the_line_runs_on_a_cluster(master: str, broker: Broker, tmp_path: Path) -> None:
     root = write_workspace(tmp_path / "ws", "cluster", broker.bootstrap_servers, master)
     events = [

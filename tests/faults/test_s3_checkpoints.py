@@ -106,6 +106,7 @@ def test_tables_and_checkpoints_come_with_one_version_of_amazons_sdk() -> None:
     assert ours == {in_bundle}
 
 
+@pytest.mark.long
 def test_an_application_that_is_killed_in_mid_batch(on_s3: OnS3) -> None:
     pipelines, workspace = on_s3.pipelines, on_s3.pipelines.workspace
     pipelines.make_topic("s3-windows", 2)
