@@ -31,7 +31,7 @@ FETCH_BYTES = 1_000_000
 class Traffic:
     """Sends each stream so many records a second, all with ids of their own, until its end."""
 
-    def __init__(self, bootstrap_servers: str, names: Sequence[str], per_s: float) -> None:
+    def __init__(self, bootstrap_servers: str, names: list[str], per_s: float) -> None:
         self._producer = Producer(
             {
                 **quiet({"bootstrap.servers": bootstrap_servers}),
@@ -51,6 +51,10 @@ class Traffic:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Send no more; all that was sent has arrived when this returns."""
         self._over.set()
         self._thread.join()
         self._producer.flush()

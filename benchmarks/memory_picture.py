@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
+
+from benchmarks.svg import head, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,12 +33,12 @@ def as_svg(title: str, samples: Sequence[Sample]) -> str:
     end_s = max((one.at_s for one in samples), default=1.0)
     top_mb = max((sum(one.parts_mb.values()) for one in seen), default=1.0)
     top_mb = STEP_MB * (int(top_mb / STEP_MB) + 1)
-    drawn = [_text(LEFT + 20, 20, title)]
+    drawn = [text(LEFT + 20, 20, title)]
     for mb in range(0, top_mb + 1, STEP_MB):
         y = _y(mb, top_mb)
         drawn.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#edf2f7"/>')
-        drawn.append(_text(LEFT - 6, y + 4, f"{mb:,}", anchor="end"))
-    drawn.append(_text(4, 20, "MB (PSS)"))
+        drawn.append(text(LEFT - 6, y + 4, f"{mb:,}", anchor="end"))
+    drawn.append(text(4, 20, "MB (PSS)"))
     below = [0.0] * len(seen)
     for number, (part, colour) in enumerate(PARTS.items()):
         above = [at + one.parts_mb.get(part, 0.0) for at, one in zip(below, seen, strict=True)]
@@ -45,7 +46,7 @@ def as_svg(title: str, samples: Sequence[Sample]) -> str:
         back = [_point(one, mb, end_s, top_mb) for one, mb in zip(seen, below, strict=True)]
         points = " ".join([*there, *reversed(back)])
         drawn.append(f'<polygon points="{points}" fill="{colour}" fill-opacity="0.75"/>')
-        drawn.append(_text(WIDTH - RIGHT + 8, HEIGHT - BOTTOM - 16 * number, part, colour))
+        drawn.append(text(WIDTH - RIGHT + 8, HEIGHT - BOTTOM - 16 * number, part, colour))
         below = above
     for one in samples:
         if one.happened in MARKED:
@@ -53,11 +54,11 @@ def as_svg(title: str, samples: Sequence[Sample]) -> str:
             colour = MARKED[one.happened]
             drawn.append(f'<path d="M{x:.1f} {TOP}v6" stroke="{colour}" stroke-width="2"/>')
     for number, (what, colour) in enumerate(MARKED.items()):
-        drawn.append(_text(WIDTH - RIGHT + 8, TOP + 8 + 16 * number, what, colour))
+        drawn.append(text(WIDTH - RIGHT + 8, TOP + 8 + 16 * number, what, colour))
     for share in range(5):
         at_s = end_s * share / 4
-        drawn.append(_text(_x(at_s, end_s), HEIGHT - 24, f"{at_s / 60:.0f} min", anchor="middle"))
-    return "\n".join([_head(), *drawn, "</svg>", ""])
+        drawn.append(text(_x(at_s, end_s), HEIGHT - 24, f"{at_s / 60:.0f} min", anchor="middle"))
+    return "\n".join([head(WIDTH, HEIGHT), *drawn, "</svg>", ""])
 
 
 def _point(sample: Sample, mb: float, end_s: float, top_mb: float) -> str:
@@ -70,18 +71,3 @@ def _x(at_s: float, end_s: float) -> float:
 
 def _y(mb: float, top_mb: float) -> float:
     return HEIGHT - BOTTOM - mb / top_mb * (HEIGHT - TOP - BOTTOM)
-
-
-def _text(x: float, y: float, text: str, colour: str = "#1a202c", anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}">'
-        f"{escape(text)}</text>"
-    )
-
-
-def _head() -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
-        f' height="{HEIGHT}" font-family="sans-serif" font-size="12">\n'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>'
-    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
+from benchmarks.fleet_load import Traffic
 from headrace.config.load import load_lake_table, load_stream, load_workspace
 from headrace.config.stream.effective import effective
 from headrace.errors import HeadraceError
@@ -124,31 +124,12 @@ def _flaw(sent: int, read: list[int]) -> tuple[int, int]:
     return sent - unique, len(read) - unique
 
 
-class Records:
-    """Sends each stream a few records a second, with ids from 0 on, until its end."""
+class Records(Traffic):
+    """Sends each stream a few records a second; streams come and go."""
 
     def __init__(self, ground: Ground, per_s: int) -> None:
-        servers = {"bootstrap.servers": ground.fleet.bootstrap_servers}
-        self._producer = Producer({**quiet(servers), "enable.idempotence": True, "linger.ms": 50})
-        self._names = list(ground.streams)
-        self._per_s = per_s
+        super().__init__(ground.fleet.bootstrap_servers, list(ground.streams), per_s)
         self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._send)
-        self.sent: Counter[str] = Counter()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def end(self) -> None:
-        """Send no more; all that was sent has arrived when this returns."""
-        self._over.set()
-        self._thread.join()
-        self._producer.flush()
 
     def add(self, name: str) -> None:
         """Send one more stream records."""
@@ -159,13 +140,11 @@ class Records:
         """Send a stream no more; what it was sent has arrived when this returns."""
         with self._lock:
             self._names.remove(name)
-        self._producer.flush()
+        self.flush()
 
     def _send(self) -> None:
         while not self._over.wait(1.0):
             with self._lock:
                 for name in self._names:
-                    for _ in range(self._per_s):
-                        self._producer.produce(f"{name}.in", b'{"id": %d}' % self.sent[name])
-                        self.sent[name] += 1
+                    self.send(name, int(self._per_s))
             self._producer.poll(0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
+
+from benchmarks.svg import head, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,17 +20,17 @@ TEXT_HEIGHT = 13
 def as_svg(title: str, readers: Sequence[int], lines: Mapping[str, Sequence[float]]) -> str:
     """Draw a line for each order, and the line that nobody can cross."""
     most = math.log2(max(readers))
-    drawn = [_text(LEFT, 18, title)]
+    drawn = [text(LEFT, 18, title)]
     for count in _marks(max(readers)):
         x, y = _x(count, most), _y(count, most)
         drawn += [
             f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#edf2f7"/>',
             f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#edf2f7"/>',
-            _text(x, HEIGHT - BOTTOM + 16, f"{count:,}", anchor="middle"),
-            _text(LEFT - 6, y + 4, f"{count:,}x", anchor="end"),
+            text(x, HEIGHT - BOTTOM + 16, f"{count:,}", anchor="middle"),
+            text(LEFT - 6, y + 4, f"{count:,}x", anchor="end"),
         ]
     middle = (LEFT + WIDTH - RIGHT) / 2
-    drawn.append(_text(middle, HEIGHT - 12, "readers", anchor="middle"))
+    drawn.append(text(middle, HEIGHT - 12, "readers", anchor="middle"))
     drawn.append(_line(readers, [float(count) for count in readers], most, GREY, "4 4"))
     ends = [("as many times as readers", float(max(readers)), GREY)]
     for number, (name, values) in enumerate(lines.items()):
@@ -37,10 +38,10 @@ def as_svg(title: str, readers: Sequence[int], lines: Mapping[str, Sequence[floa
         drawn.append(_line(readers, values, most, colour))
         ends.append((f"{name}: {values[-1]:,.0f}x", values[-1], colour))
     taken: list[float] = []
-    for text, value, colour in ends:
+    for words, value, colour in ends:
         taken.append(_free_place(_y(value, most) + 4, taken))
-        drawn.append(_text(WIDTH - RIGHT + 6, taken[-1], text, colour))
-    return "\n".join([_head(), *drawn, "</svg>", ""])
+        drawn.append(text(WIDTH - RIGHT + 6, taken[-1], words, colour))
+    return "\n".join([head(WIDTH, HEIGHT), *drawn, "</svg>", ""])
 
 
 def _marks(most: int) -> list[int]:
@@ -73,18 +74,3 @@ def _x(count: float, most: float) -> float:
 
 def _y(value: float, most: float) -> float:
     return HEIGHT - BOTTOM - math.log2(max(1.0, value)) / most * (HEIGHT - TOP - BOTTOM)
-
-
-def _text(x: float, y: float, text: str, colour: str = "#1a202c", anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}">'
-        f"{escape(text)}</text>"
-    )
-
-
-def _head() -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
-        f' height="{HEIGHT}" font-family="sans-serif" font-size="12">\n'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>'
-    )

@@ -65,7 +65,7 @@ spark:
 BATCH = "5s"
 STORAGES = ("hdfs", "s3a")
 EVENTS = 20_000
-MANY = 200_000
+MANY = 1_000_000
 
 
 @dataclass
