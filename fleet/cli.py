@@ -16,7 +16,7 @@ from headrace.cli.command import (
     with_workspace,
     workspace_option,
 )
-from headrace.cli.http_option import http_option
+from headrace.cli.http_option import http_option, read_only_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,9 +112,10 @@ def status(workspace: Workspace, *, region: str | None, watch: bool, as_json: bo
 @click.command()
 @click.option("--region", help="Run this deployment of the streams (overrides in their files).")
 @http_option(DEFAULT_HTTP)
+@read_only_option()
 @with_workspace
 @log_option
-def up(workspace: Workspace, region: str | None, http: Address | None) -> None:
+def up(workspace: Workspace, region: str | None, http: Address | None, *, read_only: bool) -> None:
     """Run everything that the workspace declares, until Ctrl-C, and follow its files.
 
     All streams and lake tables share one process and one Spark query. An application has a process
@@ -150,7 +151,9 @@ def up(workspace: Workspace, region: str | None, http: Address | None) -> None:
     with (
         Drain() as drain,
         serving(
-            address, board := Board("headrace up", drain), is_asked_for=http is not None
+            address,
+            board := Board("headrace up", drain, read_only=read_only),
+            is_asked_for=http is not None,
         ) as served,
     ):
         run_fleet(workspace, region, board, click.echo, served=served)
@@ -159,9 +162,10 @@ def up(workspace: Workspace, region: str | None, http: Address | None) -> None:
 @click.command()
 @click.option("--region", help="The deployment of the streams (overrides in their files).")
 @http_option(DEFAULT_HTTP)
+@read_only_option()
 @with_workspace
 @log_option
-def ui(workspace: Workspace, region: str | None, http: Address | None) -> None:
+def ui(workspace: Workspace, region: str | None, http: Address | None, *, read_only: bool) -> None:
     """Serve the control room of the workspace, until Ctrl-C. It runs nothing.
 
     It has the pages and the paths of `headrace up` (/livez, /readyz, /metrics, /api/v1), and tells
@@ -171,6 +175,7 @@ def ui(workspace: Workspace, region: str | None, http: Address | None) -> None:
 
     For example: `headrace ui --http 127.0.0.1:8485`, then open http://127.0.0.1:8485 in a browser
     """
+    from fleet.acts import FleetActs
     from fleet.status_facts import StatusFacts
     from headrace.http.address import parse_address
     from headrace.http.board import Board
@@ -178,8 +183,8 @@ def ui(workspace: Workspace, region: str | None, http: Address | None) -> None:
     from headrace.signals import Drain
 
     with Drain() as drain:
-        board = Board("headrace ui", drain)
-        board.show(StatusFacts(workspace, region))
+        board = Board("headrace ui", drain, read_only=read_only)
+        board.show(StatusFacts(workspace, region), FleetActs(workspace))
         with serving(http or parse_address(DEFAULT_HTTP), board) as taken:
             click.echo(f"headrace ui serves http://{taken}; Ctrl-C ends it")
             while not drain.wait(WATCH_EVERY_S):

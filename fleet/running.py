@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
+from fleet.acts import FleetActs
 from fleet.follow import Follower
 from fleet.run_state import folder_of, lock_in, write_address
 from fleet.settings import allow_open_files, settings_for
@@ -72,7 +73,8 @@ def run_fleet(  # noqa: PLR0913 - as the command is asked for
         with session(workspace, name, settings, lasting=True) as spark:
             fleet = Fleet(workspace, spark, region, folder, () if only is None else only.outputs)
             fleet.take(seen)
-            board.show(FleetFacts(workspace, fleet.units, fleet.problems, region))
+            facts = FleetFacts(workspace, fleet.units, fleet.problems, region)
+            board.show(facts, FleetActs(workspace))
             say(fleet.as_text("headrace up" if path is None else shown_path(path)))
             fleet.run(follower, board.drain)
 

@@ -30,3 +30,12 @@ def http_option(default: str | None = None) -> Callable[[Callable[..., Any]], Ca
         help="Serve /livez, /readyz, /metrics and /api/v1 there while it runs; beyond this machine "
         f"only with HEADRACE_HTTP_TOKEN.{shown}",
     )
+
+
+def read_only_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add `--read-only`: the control room changes nothing."""
+    return click.option(
+        "--read-only",
+        is_flag=True,
+        help="The control room changes nothing: no file, no replay.",
+    )

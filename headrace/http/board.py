@@ -7,6 +7,7 @@ import time
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from headrace.http.acts import Acts
 from headrace.http.rows import NotReady
 from headrace.metrics.definitions import BUILD_INFO, JOB_UP
 from headrace.metrics.text import Sample
@@ -98,14 +99,17 @@ class Facts:
 class Board:
     """What a command reports now: first that it starts, then its facts, last that it stops."""
 
-    def __init__(self, command: str, drain: Drain) -> None:
+    def __init__(self, command: str, drain: Drain, *, read_only: bool = False) -> None:
         self.facts: Facts | None = None
+        self.acts = Acts()
+        self.read_only = read_only
         self.command = command
         self.drain = drain
 
-    def show(self, facts: Facts) -> None:
-        """Show this from now on."""
+    def show(self, facts: Facts, acts: Acts | None = None) -> None:
+        """Show this from now on, and do what is asked for so."""
         self.facts = facts
+        self.acts = acts or self.acts
 
     def not_ready(self) -> list[NotReady]:
         """Return why the command is not ready, reason by reason."""

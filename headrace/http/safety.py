@@ -37,6 +37,7 @@ ALWAYS: Final = {
     "x-content-type-options": "nosniff",
 }
 BEARER: Final = "bearer "
+HOW_TO_ASK: Final = "send the token of HEADRACE_HTTP_TOKEN as Authorization: Bearer TOKEN"
 
 
 class Guard:
@@ -77,9 +78,7 @@ class Guard:
                 return None
             if "text/html" in headers.get("accept", "") and scope["method"] == "GET":
                 return RedirectResponse(f"/login?next={quote(path)}", FOUND)
-            refusal = self._refuse(
-                401, "send the token of HEADRACE_HTTP_TOKEN as Authorization: Bearer TOKEN"
-            )
+            refusal = self._refuse(401, HOW_TO_ASK)
             refusal.headers["www-authenticate"] = 'Bearer realm="headrace"'
             return refusal
         return None

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from headrace.http.pages.routes import answer_html
+from headrace.http.pages.frame import answer_html
 from headrace.http.pages.templates import render
 from headrace.http.safety import COOKIE, cookie_value
 
@@ -28,7 +28,7 @@ KEPT_FOR_S: Final = 30 * 86_400
 def login_routes(address: Address) -> Sequence[Route]:
     """Return the page that asks for the token, where there is one to ask for."""
     token = address.token
-    if address.is_loopback or token is None:
+    if token is None:
         return []
 
     async def ask(request: Request) -> Response:

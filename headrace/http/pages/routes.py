@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
-import msgspec
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
 from starlette.routing import Route
 
 from headrace.http.board import Facts
@@ -22,6 +19,7 @@ from headrace.http.pages.explain import (
     sent_text,
 )
 from headrace.http.pages.find import page_at
+from headrace.http.pages.frame import answer_json, answer_page
 from headrace.http.pages.other_pages import quarantine_page, quarantine_view
 from headrace.http.pages.parts import Page, Part, SentPages
 from headrace.http.pages.snapshot import Snapshots
@@ -31,17 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from headrace.http.board import Board
 
-FOUND, BAD, UNKNOWN, TOO_LARGE, UNAVAILABLE = 200, 400, 404, 413, 503
+BAD, UNKNOWN, TOO_LARGE, UNAVAILABLE = 400, 404, 413, 503
 TWIN: Final = ".json"
 MOST_WANTED: Final = 200
-# No script and no style but our own files, and nothing from or to another machine.
-SAFE: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 KINDS: Final = ("streams", "tables", "apps", "replays", "quarantine")
 
 
@@ -158,7 +152,7 @@ class _Pages:
             )
         html = render("problem.html", message=message, advice=advice)
         page = Page(title, [Part("problem", html)], None)
-        return self._html(page, at, "", f"{path}{TWIN}", status)
+        return answer_page(self._board, page, status, at=at, twin=f"{path}{TWIN}", waits=True)
 
     def _live(
         self, page: Page, at: str, path: str, query: Mapping[str, str] | None = None
@@ -167,27 +161,4 @@ class _Pages:
         seen = self._sent.add([note(""), *page.parts])
         place = urlencode({"page": path, "seen": seen, **(query or {})}, quote_via=quote)
         twin = f"{'/index' if path == '/' else path}{TWIN}"
-        return self._html(page, at, f"/api/v1/events?{place}", twin)
-
-    def _html(self, page: Page, at: str, events: str, twin: str, status: int = FOUND) -> Response:
-        values: Mapping[str, object] = {
-            "page": page,
-            "at": at,
-            "events": events,
-            "twin": twin,
-            "note": note("").html,
-            "command": self._board.command,
-            "version": metadata.version("headrace"),
-        }
-        return answer_html(render("page.html", **values), status)
-
-
-def answer_html(html: str, status: int = FOUND) -> Response:
-    """Return a page, and what a browser may do with it."""
-    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": SAFE}
-    return Response(html, status, headers=headers)
-
-
-def answer_json(data: object) -> Response:
-    """Return an answer for programs."""
-    return Response(msgspec.json.encode(data), headers={"content-type": "application/json"})
+        return answer_page(self._board, page, at=at, events=f"/api/v1/events?{place}", twin=twin)

@@ -46,9 +46,10 @@ def test_a_form_is_bounded() -> None:
         assert one.ask("/login", "POST", "x" * 10_000).status == 413
 
 
-def test_on_loopback_there_is_nothing_to_log_in_to() -> None:
+def test_on_loopback_one_logs_in_for_changes() -> None:
     with served(Workspace()) as one:
-        assert one.ask("/login").status == 404
+        assert one.ask("/").status == 200
+        assert one.ask("/login").status == 200
 
 
 @pytest.mark.parametrize(
