@@ -100,7 +100,10 @@ def _server(address: Address, board: Board) -> Server:
 
 
 def _run(server: Server, listener: socket.socket) -> None:
+    from headrace.http.pages.templates import compile_all  # noqa: PLC0415 - as above
+
     try:
+        compile_all()
         server.run([listener])
     except Exception as problem:  # noqa: BLE001 - it ends no command
         log.warning("the HTTP side has ended", problem=type(problem).__name__)

@@ -56,3 +56,10 @@ def macro(template: str, name: str) -> Callable[..., str]:
 def render(template: str, **values: object) -> str:
     """Return a template with its values."""
     return environment().get_template(template).render(values)
+
+
+def compile_all() -> None:
+    """Compile every template, so that nobody waits for it when the first page is opened."""
+    found = environment()
+    for name in found.list_templates():
+        found.get_template(name)
