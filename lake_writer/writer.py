@@ -215,10 +215,10 @@ class LandingJob:
             remove_quietly(self._load().io, [file.file_path for file in files])
             raise problems[0]
         with self.shown.commits.timed():
-            self._commits.commit(replace(self._batch, files=files))
+            committed = self._commits.commit(replace(self._batch, files=files))
         self._starts, self._epochs = dict(self._batch.ends), dict(self._batch.epochs)
         self._confirmed_at_s = time.monotonic()
-        self._count(answers)
+        self._count(answers, committed.snapshot)
 
     def _confirm(self) -> None:
         """Say now and again that the table is complete, where nothing is left to land."""
@@ -278,7 +278,7 @@ class LandingJob:
         number = tasks_for(records, self._record_bytes or ASSUMED_BYTES, self.slots())
         return [LandingWork(plan, location, part) for part in slices(ranges, number)]
 
-    def _count(self, answers: Sequence[Written]) -> None:
+    def _count(self, answers: Sequence[Written], snapshot: int) -> None:
         rows = sum(file.record_count for one in answers for file in one.files)
         records, size, quarantined, dropped = (
             sum(getattr(one, name) for one in answers)
@@ -297,6 +297,7 @@ class LandingJob:
             "batch landed",
             table=self.name,
             batch=self.landed.commits,
+            snapshot=snapshot,
             rows=rows,
             bad=quarantined + dropped,
         )

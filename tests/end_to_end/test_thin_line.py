@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace.config.load import load_workspace
+from headrace.iceberg.catalog import open_catalog
 from headrace.kafka.cluster import KafkaCluster
 from tests.end_to_end.commands import BIN, run, write_workspace
 
@@ -35,6 +36,7 @@ EVENTS: list[dict[str, Any]] = [
 BAD = ["no json", '{"event_id":null,"event_type":"start","event_ts":1}']
 PERIOD = ("--start-ts", "2020-01-01", "--end-ts", "2120-01-01T00:00:00Z")
 TABLE = "lake.tv.starts"
+JSON_LOG = ("--log-format", "json")
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ def line(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Line:
     produce = run("headrace", "produce", "events.jsonl", *sending, cwd=root)
     more = run("headrace", "produce", *sending, "--workspace", "ws", cwd=base, stdin="\n".join(BAD))
     assert more.returncode == 0, more.stderr
-    stream = ("start", "-c", "ws/streams/playback.yaml", "--once", "--format", "json")
+    stream = ("start", "-c", "ws/streams/playback.yaml", "--once", "--format", "json", *JSON_LOG)
     route = run("router", *stream, "--workspace", "ws", cwd=base)
-    table = ("start", "-c", "starts.yaml", "--once", "-o", "json")
+    table = ("start", "-c", "starts.yaml", "--once", "-o", "json", *JSON_LOG)
     land = run("lake-writer", *table, cwd=root / "tables")
     replay = run("backfill", "replay", "--table", TABLE, *PERIOD, "--to", "jsonl:out", cwd=root)
     return Line(root, produce, route, land, replay)
@@ -88,6 +90,26 @@ def test_the_counts(line: Line) -> None:
     landed = {"table": TABLE, "commits": 1, "rows": STARTS, "quarantined": 0, "dropped": 0}
     assert json.loads(line.land.stdout) == landed
     assert line.replay.stdout.startswith(f"{STARTS} rows in ")
+
+
+def test_a_batch_of_the_log_is_found_in_the_ledger_and_in_the_table(line: Line) -> None:
+    routed, landed = logged(line.route, "batch routed"), logged(line.land, "batch landed")
+    workspace = load_workspace(line.root)
+    ledger = KafkaCluster(workspace.cluster("consumer")).records(f"headrace.{NAME}.ledger")
+    values = [json.loads(message.value() or b"{}") for message in ledger]
+    outputs = {one["output"]: one["batch"] for one in routed}
+    assert outputs.keys() == {"starts", "quarantine"}
+    assert {*outputs.values()} <= {value.get("batch") for value in values}
+    catalog, _, name = TABLE.partition(".")
+    table = open_catalog(workspace.catalog(catalog)).load_table(name)
+    written = {one.snapshot_id for one in table.metadata.snapshots}
+    assert {one["snapshot"] for one in landed} == written
+
+
+def logged(command: Done, event: str) -> list[dict[str, Any]]:
+    """Return the lines of a JSON log about one event."""
+    lines = [json.loads(one) for one in command.stderr.splitlines() if one.startswith("{")]
+    return [one for one in lines if one["event"] == event]
 
 
 def test_what_is_replayed_is_what_was_produced(line: Line) -> None:
