@@ -77,6 +77,8 @@ class ClusterWatch:
         self._is_running = False
         self._closed = False
         self.questions = 0
+        # How long the last answer about the ends of topics took.
+        self.answers_in_s = 0.0
 
     def next_offsets(self, topic: str, since_s: float) -> Mapping[int, int] | None:
         """Return where a topic ends, as asked since then; None where that is not known yet.
@@ -152,6 +154,7 @@ class ClusterWatch:
             latest = found.get(topic)
             nexts = None if latest is None else {one: at for one, (at, _) in latest.items()}
             self._ends[topic] = Ends(at_s, nexts)
+        self.answers_in_s = GATHER_S + time.monotonic() - at_s
 
     def _see_whole(self, topics: Collection[str]) -> None:
         at_s = time.monotonic()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # How often a question is looked at that has no answer yet.
 LOOK_AGAIN: Final = timedelta(milliseconds=30)
-# How soon at most, where the question is one for all jobs.
+# How late at most, where the question is one for all jobs and takes longer than it has taken before.
 LOOK_TOGETHER: Final = timedelta(milliseconds=150)
 
 
@@ -84,14 +84,19 @@ class BackgroundJob:
         self._has_just_begun = False
         self._asked: Future[Batch | None] | None = None
         self._watched = job if isinstance(job, Watched) else None
-        # Since when it waits for what is asked for all.
+        # Since when it waits for what is asked for all, and whether it has only just begun to.
         self._since_s: float | None = None
+        self._is_first_look = False
 
     @property
     def interval(self) -> timedelta | None:
         """The time between two batches, or until the answer is looked for."""
         if self._since_s is not None and self.job.interval:
-            # Thousands that look together would do little else.
+            # Thousands that look before there is an answer would do little else.
+            if self._is_first_look and self._watched is not None:
+                return min(
+                    self.job.interval, max(LOOK_AGAIN, timedelta(seconds=self._watched.soon_s))
+                )
             return max(LOOK_AGAIN, min(self.job.interval / 10, LOOK_TOGETHER))
         return LOOK_AGAIN if self.is_asked else self.job.interval
 
@@ -99,6 +104,11 @@ class BackgroundJob:
     def is_asked(self) -> bool:
         """Whether it will be known in a moment what there is to do."""
         return self._asked is not None or self._since_s is not None
+
+    @property
+    def waits_with_others(self) -> bool:
+        """Whether it waits for what is asked for all: there is an answer for many at once."""
+        return self._since_s is not None
 
     @property
     def is_done(self) -> bool:
@@ -151,6 +161,7 @@ class BackgroundJob:
             return Outlook.ASK
         since_s = time.monotonic() if self._since_s is None else self._since_s
         found = self._watched.outlook(since_s)
+        self._is_first_look = self._since_s is None
         self._since_s = since_s if found is Outlook.SOON else None
         return found
 

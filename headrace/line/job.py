@@ -91,6 +91,10 @@ class Job(Protocol):
 class Watched(Protocol):
     """A job of which others may find out whether it has anything to do."""
 
+    @property
+    def soon_s(self) -> float:
+        """How long that takes, as far as is known: it is not there before."""
+
     def outlook(self, since_s: float) -> Outlook:
         """Return what was found out since then; it does not wait."""
 

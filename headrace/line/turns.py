@@ -25,6 +25,8 @@ FIRST_LOOK_S: Final = 0.002
 LOOK_EVERY_S: Final = 0.05
 # Jobs with the same interval, where that is not less, are due together: one batch for all of them.
 SHORTEST_TOGETHER_S: Final = 0.1
+# Jobs that wait for one answer look for it at the same moments.
+LOOKS_MEET_S: Final = 0.05
 _ORIGIN_S: Final = time.monotonic()
 # What is to end by itself is not tried for ever.
 MOST_TRIES_ONCE: Final = 3
@@ -93,7 +95,11 @@ class Turns:
             wait_s = min(FIRST_LOOK_S * self._looks**2, LOOK_EVERY_S)
         else:
             wait_s = interval.total_seconds()
-        self.due_at_s = _on_grid(began_s, wait_s)
+        self.due_at_s = (
+            _tick_after(began_s + wait_s, LOOKS_MEET_S)
+            if isinstance(self.job, BackgroundJob) and self.job.waits_with_others
+            else _on_grid(began_s, wait_s)
+        )
         return batch
 
     @property
@@ -130,4 +136,8 @@ def _on_grid(began_s: float, wait_s: float) -> float:
     """Return when a wait is over: jobs that wait as long as each other meet."""
     if wait_s < SHORTEST_TOGETHER_S:
         return began_s + wait_s
-    return _ORIGIN_S + ((began_s - _ORIGIN_S) // wait_s + 1) * wait_s
+    return _tick_after(began_s, wait_s)
+
+
+def _tick_after(at_s: float, every_s: float) -> float:
+    return _ORIGIN_S + ((at_s - _ORIGIN_S) // every_s + 1) * every_s

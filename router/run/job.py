@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from random import uniform
 from typing import TYPE_CHECKING, Final
 
 from headrace.errors import Transient
@@ -42,6 +43,8 @@ MOST_PER_BATCH: Final = 5_000_000
 MOST_BESIDE_REFUSED: Final = 20_000
 # How often a job that may be idle looks whether another host has taken its members over.
 LOOK_EVERY_S: Final = 1.0
+# So long an idle job of a fleet takes its members for its own; each looks at another time.
+OURS_FOR_S: Final = (3.0, 6.0)
 
 
 @dataclass(slots=True)
@@ -70,6 +73,7 @@ class RouterJob:
     _looked_at_s: float = field(default=float("-inf"), init=False)
     # What others have found out for the next batch.
     _is_idle: bool = field(default=False, init=False)
+    _ours_until_s: float = field(default=float("-inf"), init=False)
 
     @property
     def is_done(self) -> bool:
@@ -80,7 +84,7 @@ class RouterJob:
     def begin(self) -> None:
         """Look up what its tasks need, take its members, and find out where they are."""
         source = self.source
-        self._is_idle = False
+        self._is_idle, self._ours_until_s = False, float("-inf")
         if self._claims:
             self.pace.slower()
         plan = self.planner.resolved(self.plan, self.members)
@@ -95,6 +99,11 @@ class RouterJob:
         if self.once and self._until is None:
             self._until = ends.next_offsets
 
+    @property
+    def soon_s(self) -> float:
+        """How long the question about all topics takes."""
+        return 0.0 if self.source.watch is None else self.source.watch.answers_in_s
+
     def outlook(self, since_s: float) -> Outlook:
         """Return what others have asked since then for all jobs of the process."""
         watch, topic = self.source.watch, self.source.topic
@@ -102,9 +111,11 @@ class RouterJob:
             return Outlook.ASK
         try:
             there = watch.next_offsets(topic, since_s)
-            ours = self.ledgers.are_ours(self._claims, since_s)
+            ours = since_s < self._ours_until_s or self.ledgers.are_ours(self._claims, since_s)
             if there is None or ours is None:
                 return Outlook.SOON
+            if ours and since_s >= self._ours_until_s:
+                self._ours_until_s = since_s + uniform(*OURS_FOR_S)  # noqa: S311 - no secret
             self._is_idle = self._first_positions(there) == there
             if self._is_idle:
                 self.ends = there

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.embedded.process import wait_until
 from headrace.errors import HeadraceError, Terminal, Transient, UsageError
-from headrace.line.background import LOOK_AGAIN, Askers, BackgroundJob
+from headrace.line.background import LOOK_AGAIN, LOOK_TOGETHER, Askers, BackgroundJob
 from headrace.line.job import Batch, Outlook
 from tests.limits import LIMIT_S
 
@@ -143,6 +143,7 @@ class Watched(Slow):
 
     outlooks: list[Outlook] = field(default_factory=list)
     since_s: list[float] = field(default_factory=list)
+    soon_s: float = 0.4
 
     def outlook(self, since_s: float) -> Outlook:
         self.since_s.append(since_s)
@@ -166,3 +167,20 @@ def test_a_job_of_which_it_is_known_that_it_has_nothing_to_do_is_not_asked() -> 
     assert job.next_batch() is None
     assert answer(job) == Batch([], {0: 1}, 0)
     assert watched.outlooks == []
+
+
+def test_a_job_looks_again_when_the_answer_should_be_there_and_then_more_often() -> None:
+    watched = Watched(interval=timedelta(seconds=600), outlooks=[Outlook.SOON] * 3)
+    watched.answers.set()
+    job = BackgroundJob("watched", watched, Askers("asks", 1))
+    job.begin()
+    assert wait_until(lambda: job.next_batch() is None and len(watched.outlooks) == 2, LIMIT_S)
+    # Its first look is part of its beginning.
+    assert job.interval == LOOK_TOGETHER
+    watched.outlooks[:] = [Outlook.NOTHING, Outlook.SOON, Outlook.SOON]
+    job.next_batch()
+    assert not job.waits_with_others
+    job.next_batch()
+    assert (job.waits_with_others, job.interval) == (True, timedelta(seconds=0.4))
+    job.next_batch()
+    assert (job.waits_with_others, job.interval) == (True, LOOK_TOGETHER)

@@ -139,7 +139,9 @@ def test_a_claim_of_another_process_is_seen_by_one_that_has_nothing_to_do(
                 "take_over",
                 None,
             )
-            assert outlooks([taken, left], _now()) == [Outlook.ASK, Outlook.NOTHING]
+            # An idle job asks for its ledger every few seconds.
+            seen = [Outlook.ASK, Outlook.NOTHING]
+            assert wait_until(lambda: outlooks([taken, left], _now()) == seen, LIMIT_S)
             with pytest.raises(TakenOver):
                 taken.next_batch()
 
