@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections import Counter
@@ -42,8 +43,10 @@ if TYPE_CHECKING:
     from headrace.signals import Drain
 
 CHECK_EVERY_S: Final = 0.2
-# How often the files are looked at, and what is at work.
+# How often the files are looked at, and what is at work: thousands less often, as a look at them takes.
 ALL_EVERY_S: Final = 1.0
+SELDOMEST_S: Final = 2.0
+REST_AS_LONG: Final = 40.0
 # Threads that ask for what needs the same clusters: where one is away, they keep nobody else waiting.
 ASKERS_EACH: Final = 48
 CLOSERS: Final = 32
@@ -133,18 +136,23 @@ class Fleet:
 
     def run(self, follower: Follower, drain: Drain) -> None:
         """Keep all at work until asked to drain, then let what is at hand be finished."""
-        looked_at_s = float("-inf")
+        is_first, all_at_s = True, 0.0
         try:
             with self._line:
-                while not drain.wait(0 if looked_at_s < 0 else CHECK_EVERY_S):
-                    if time.monotonic() - looked_at_s < ALL_EVERY_S:
+                while not drain.wait(0 if is_first else CHECK_EVERY_S):
+                    began_s = time.monotonic()
+                    if began_s < all_at_s:
                         self._look(self._restless)
                         continue
                     # What was read at the start is not looked at twice.
-                    self.take(follower.look() if looked_at_s > 0 else None)
-                    looked_at_s = time.monotonic()
-                    self._match()
+                    seen = None if is_first else follower.look()
+                    self.take(seen)
+                    if is_first or seen is not None:
+                        self._match()
                     self._look(self._all())
+                    took_s = time.monotonic() - began_s
+                    all_at_s = began_s + min(max(ALL_EVERY_S, REST_AS_LONG * took_s), SELDOMEST_S)
+                    is_first = False
                 self._wanted = {}
                 while self._units or self._leaving:
                     self._match()
@@ -201,6 +209,9 @@ class Fleet:
             if all(one.is_at_work or one.problems for one in units):
                 log.info("all files are at work", files=at_work, failing=len(units) - at_work)
                 self._has_started = True
+                # What lasts as long as the process is looked through for garbage once.
+                gc.collect()
+                gc.freeze()
 
     def _all(self) -> list[LineUnit | ProcessUnit]:
         return [*(unit for _, unit in self._units.values()), *self._leaving.values()]
