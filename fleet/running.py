@@ -19,6 +19,7 @@ from headrace.config.validate import checked_workspace
 from headrace.errors import BadConfig
 from headrace.http.board import Board
 from headrace.http.server import serving
+from headrace.lineage.reporting import reporting
 from headrace.locks import hold
 from headrace.problems import absolute, in_order, shown_path
 from headrace.signals import Drain
@@ -70,13 +71,16 @@ def run_fleet(  # noqa: PLR0913 - as the command is asked for
             seen = follower.look() or seen
         settings = settings_for(seen, region)
         name = "up" if path is None else f"many-{path.stem}"
-        with session(workspace, name, settings, lasting=True) as spark:
+        with (
+            reporting(workspace, board) as lineage,
+            session(workspace, name, settings, lasting=True) as spark,
+        ):
             fleet = Fleet(workspace, spark, region, folder, () if only is None else only.outputs)
             fleet.take(seen)
             facts = FleetFacts(workspace, fleet.units, fleet.problems, region)
             board.show(facts, FleetActs(workspace))
             say(fleet.as_text("headrace up" if path is None else shown_path(path)))
-            fleet.run(follower, board.drain)
+            fleet.run(follower, board.drain, lineage)
 
 
 def run_file(  # noqa: PLR0913 - as the command is asked for

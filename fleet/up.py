@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from fleet.line_unit import LineUnit, Opened
+from fleet.lineage import UnitRuns
 from fleet.process_unit import ProcessUnit
 from fleet.run_state import write_problems
 from fleet.settings import is_live
@@ -23,6 +24,7 @@ from headrace.jvm.tasks import TaskSlots
 from headrace.kafka.shared import SharedClusters
 from headrace.line.background import Askers
 from headrace.line.line import Line
+from headrace.lineage.runs import Lineage
 from headrace.problems import counted, shown_path
 from lake_writer.writer import LakeWriter
 from router.run.jobs import StreamRouter
@@ -71,6 +73,7 @@ class Fleet:
         self._region = region
         self._folder = folder
         self._outputs = outputs
+        self._runs = UnitRuns(Lineage(), region)
         self._askers: dict[frozenset[str], Askers] = {}
         self._clusters = SharedClusters()
         self._lock = threading.Lock()
@@ -109,8 +112,8 @@ class Fleet:
                 log.info("a file is good again", file=shown_path(path))
         if seen.needs_restart and not self._needs_restart:
             log.warning(
-                "headrace.yaml has other catalogs, Spark settings, or places of state: they take "
-                "effect when headrace up is started again"
+                "headrace.yaml has other catalogs, Spark settings, places of state, or lineage: they "
+                "take effect when headrace up is started again"
             )
         self._named, self._needs_restart = broken, seen.needs_restart
         self._empty = set(seen.empty)
@@ -134,8 +137,9 @@ class Fleet:
         counts = [counted(many, kind.replace("_", " ")) for kind, many in sorted(kinds.items())]
         return f"{who} runs {', '.join(counts) or 'nothing yet'}; Ctrl-C stops all"
 
-    def run(self, follower: Follower, drain: Drain) -> None:
+    def run(self, follower: Follower, drain: Drain, lineage: Lineage) -> None:
         """Keep all at work until asked to drain, then let what is at hand be finished."""
+        self._runs = UnitRuns(lineage, self._region)
         is_first, all_at_s = True, 0.0
         try:
             with self._line:
@@ -159,7 +163,8 @@ class Fleet:
                     self._look(self._all())
                     time.sleep(CHECK_EVERY_S / 4)
                 self._line.drain()
-        except BaseException:
+        except BaseException as problem:
+            self._runs.fail(problem)
             for unit in self._all():
                 if isinstance(unit, ProcessUnit):
                     unit.kill()
@@ -172,6 +177,7 @@ class Fleet:
             if wanted is None or wanted.fingerprint != fingerprint:
                 what = "stopping" if wanted is None else "changing"
                 log.info(what, kind=key[0], name=key[1])
+                self._runs.end(key)
                 unit.leave()
                 self._leaving[key] = unit
                 del self._units[key]
@@ -179,7 +185,9 @@ class Fleet:
             # Two of one name would take what they write from each other.
             if key not in self._units and key not in self._leaving:
                 log.info("starting", kind=key[0], name=key[1])
-                self._units[key] = wanted.fingerprint, self._unit(wanted)
+                unit = self._unit(wanted)
+                self._units[key] = wanted.fingerprint, unit
+                self._runs.begin(wanted, unit)
 
     def _look(self, units: Sequence[LineUnit | ProcessUnit]) -> None:
         """Move units on; those that are at work are not looked at so often."""

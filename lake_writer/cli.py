@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -74,6 +74,8 @@ def start(
     from headrace.config.many_topics import one_of
     from headrace.http.board import Board
     from headrace.http.server import serving
+    from headrace.lineage.declared import table_job
+    from headrace.lineage.reporting import reported
     from headrace.signals import Drain
     from headrace.spark import session
     from lake_writer.spark_settings import writer_settings
@@ -97,6 +99,7 @@ def start(
     with (
         Drain() as drain,
         serving(http, board := Board(name, drain)),
+        reported(workspace, board, partial(table_job, table, is_lasting=not once)),
         session(workspace, name, writer_settings(), lasting=not once, meanwhile=prepare) as spark,
     ):
         landed = prepared[0].run(spark, drain, once=once, board=board)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -47,6 +48,8 @@ def run_app(
     from headrace.config.load import load_app
     from headrace.http.board import Board
     from headrace.http.server import serving
+    from headrace.lineage.declared import app_job
+    from headrace.lineage.reporting import reported
     from headrace.signals import Drain
     from headrace.spark import session
     from stream_app.live import live_sources, run_live
@@ -57,6 +60,7 @@ def run_app(
     with (
         Drain() as drain,
         serving(http, board := Board(job, drain)),
+        reported(workspace, board, partial(app_job, app, choices, is_lasting=not once)),
         session(workspace, job, lasting=not once) as spark,
     ):
         ran = run_live(

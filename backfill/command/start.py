@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ from backfill.apps.live_differences import differences_asked_for
 from backfill.apps.narrowing import conditions_of, partial_reads, query_of
 from backfill.command.progress import app_kind, follow, remember, shown_to
 from backfill.results.runs import runs_of
+from backfill.run.lineage import job_of, replay_result
 from backfill.run.options import (
     RequestOptions,
     parse_request,
@@ -31,6 +33,7 @@ from headrace.config.load import load_app
 from headrace.errors import UsageError
 from headrace.http.board import Board
 from headrace.http.server import serving
+from headrace.lineage.reporting import reported
 from headrace.locks import AlreadyRunning, hold
 from headrace.secret import Secret
 from headrace.signals import Drain
@@ -106,25 +109,27 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
         to, key = options["target"] or record.to, record.key
     # Its rate is not part of a run: it may go on faster, or slower.
     rate = parse_rate(options["rate_limit"])
+    if app is None and to is None:
+        raise UsageError(
+            "--table needs a target for the records", "--to jsonl:DIR or --to kafka:CLUSTER/TOPIC"
+        )
+    job = partial(job_of, run_id, app, to, request or record)
     with (
         Drain() as drain,
         serving(options["http"], board := Board(f"replay {run_id}", drain)),
+        reported(workspace, board, job) as told,
         _log_how_to_resume(workspace, run_id),
     ):
-        show = None if options["http"] is None else board.show
         if app is not None:
-            return _with_rows(
-                request, _application(workspace, app, request, run_id, rate, drain, show)
-            )
-        if to is None:
-            raise UsageError(
-                "--table needs a target for the records",
-                "--to jsonl:DIR or --to kafka:CLUSTER/TOPIC",
-            )
-        run = RunOptions(run_id, record is not None, key)
-        run, target = _target(workspace, to, run, options, record)
-        pace = Pace(rate, wait=drain.wait)
-        return _with_rows(request, _tables(workspace, request, run, target, drain, pace, show))
+            replayed = _application(workspace, app, request, run_id, rate, drain, board.show)
+        else:
+            run = RunOptions(run_id, record is not None, key)
+            run, target = _target(workspace, to or "", run, options, record)
+            pace = Pace(rate, wait=drain.wait)
+            replayed = _tables(workspace, request, run, target, drain, pace, board.show)
+        if told is not None:
+            told.result = replay_result(replayed.certificate, replayed.location, app is None)
+        return _with_rows(request, replayed)
 
 
 def _with_rows(request: ReplayRequest | None, replayed: ReplayOutcome) -> ReplayOutcome:
@@ -249,15 +254,13 @@ def _tables(  # noqa: PLR0913, PLR0917 - a delivery is of these
     target: Target,
     drain: Drain,
     pace: Pace,
-    show: Show | None,
+    show: Show,
 ) -> ReplayOutcome:
     with delivery(workspace, request, run, target) as going:
         before, began_s = going.certificate().rows, time.monotonic()
         steps = going.run(target, drain, pace)
-        if show is not None:
-            show(facts := going.facts(run.run_id))
-            steps = shown_to(facts, steps)
-        follow(steps)
+        show(facts := going.facts(run.run_id))
+        follow(shown_to(facts, steps))
         certificate = going.certificate()
         target.finish(certificate.to_json())
     if pace.rate is None:
@@ -274,7 +277,7 @@ def _application(  # noqa: PLR0913, PLR0917 - an application is run with these
     run_id: str,
     rate: Rate | Literal["auto"] | None,
     drain: Drain,
-    show: Show | None,
+    show: Show,
 ) -> ReplayOutcome:
     from backfill.apps.replay import AppRun, replay_app  # noqa: PLC0415 - Spark is loaded when needed
     from headrace.spark import session  # noqa: PLC0415 - as above

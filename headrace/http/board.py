@@ -101,6 +101,8 @@ class Board:
 
     def __init__(self, command: str, drain: Drain, *, read_only: bool = False) -> None:
         self.facts: Facts | None = None
+        # What is measured beside the facts.
+        self.also: list[Callable[[], Iterable[Sample]]] = []
         self.acts = Acts()
         self.read_only = read_only
         self.command = command
@@ -122,6 +124,8 @@ class Board:
     def samples(self) -> Iterator[Sample]:
         """Return the values of all metrics."""
         yield Sample(BUILD_INFO, {"version": metadata.version("headrace")}, 1)
+        for one in self.also:
+            yield from one()
         if self.facts is None:
             return
         away = {(one.kind, one.name) for one in self.facts.resting()}

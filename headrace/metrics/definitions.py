@@ -159,6 +159,12 @@ BACKFILL_FRONTIER: Final = Metric(
     ("replay",),
     "Every record before this time is delivered (Unix time).",
 )
+LINEAGE_EVENTS: Final = Metric(
+    "headrace_lineage_events_total",
+    "counter",
+    ("outcome",),
+    "Events of OpenLineage: sent, or lost because the receiver was away or refused them.",
+)
 
 METRICS: Final = (
     BUILD_INFO,
@@ -185,4 +191,5 @@ METRICS: Final = (
     BACKFILL_PROGRESS,
     BACKFILL_ETA,
     BACKFILL_FRONTIER,
+    LINEAGE_EVENTS,
 )

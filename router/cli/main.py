@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,8 @@ def start(
     from headrace.errors import UsageError
     from headrace.http.board import Board
     from headrace.http.server import serving
+    from headrace.lineage.declared import stream_job
+    from headrace.lineage.reporting import reported
     from headrace.signals import Drain
     from headrace.spark import session
     from router.run import report
@@ -117,7 +120,12 @@ def start(
         return
     stream = effective(stream_of(one_of(checked, topic, region)), workspace, region)
     name = stream.config.name
-    with Drain() as drain, serving(http, board := Board(f"router {name}", drain)):
+    job = partial(stream_job, stream, workspace, is_lasting=not once)
+    with (
+        Drain() as drain,
+        serving(http, board := Board(f"router {name}", drain)),
+        reported(workspace, board, job),
+    ):
         stream_router = StreamRouter(workspace, stream, outputs, begin_again)
         conf, check = stream_router.settings(), stream_router.prepare
         with session(workspace, f"router-{name}", conf, lasting=not once, meanwhile=check) as spark:

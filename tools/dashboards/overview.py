@@ -10,6 +10,7 @@ from headrace.metrics.definitions import (
     JOB_UP,
     LAG_SECONDS,
     LEDGER_GAP,
+    LINEAGE_EVENTS,
     QUARANTINED,
     RECORDS_DROPPED,
     RECORDS_IN,
@@ -115,6 +116,12 @@ OVERVIEW: Final = Dashboard(
             "Steps that are delivered, of those of the plan.",
             "percentunit",
             [Query(f"max by (replay) ({BACKFILL_PROGRESS.name})", "{{replay}}")],
+        ),
+        Panel(
+            "Events of lineage",
+            "Sent to the receiver of OpenLineage, and lost because it was away or refused them.",
+            "reqps",
+            [Query(rate(LINEAGE_EVENTS, "outcome"), "{{outcome}}")],
         ),
     ),
 )

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from headrace.config.common.model import Model, optional
 from headrace.config.common.scalars import KeyName, PlainText, SecretText, Text, refusal
+from headrace.config.workspace.lineage import LineageConfig
 from headrace.errors import UsageError
 from headrace.jvm.cluster import require_reached
 from headrace.problems import did_you_mean
@@ -95,6 +96,9 @@ class WorkspaceFile(Model):
         "machines of a cluster reach (hdfs://HOST:PORT/…, s3a://…)."
     )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="How Spark runs.")
+    lineage: LineageConfig | None = optional(
+        "Reports each run as events of OpenLineage. Without this key, none are sent."
+    )
 
     @field_validator("checkpoint_dir")
     @classmethod
@@ -171,6 +175,7 @@ class Workspace:
     state_dir: Path
     spark: SparkConfig
     checkpoint_dir: str | None = None
+    lineage: LineageConfig | None = None
 
     def cluster(self, name: str) -> Cluster:
         """Return the cluster of that name, or say which there are."""
