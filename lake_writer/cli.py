@@ -11,6 +11,7 @@ import rich_click as click
 from headrace.cli.command import FAILED, command_options, file_option, run, show
 from headrace.cli.http_option import http_option
 from headrace.cli.many_topics import any_of, ask_each, run_all, show_each, topic_option
+from headrace.cli.metrics_option import metrics_options, require_one_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.errors import HeadraceError
     from headrace.http.address import Address
+    from headrace.metrics.at_end import MetricsAtEnd
     from lake_writer.findings import Findings
     from lake_writer.writer import LakeWriter
 
@@ -49,6 +51,7 @@ def lake_writer() -> None:
 @lake_writer.command()
 @click.option("--once", is_flag=True, help="Land the records that are there now, then end.")
 @http_option()
+@metrics_options
 @table_options
 def start(
     workspace: Workspace,
@@ -57,6 +60,7 @@ def start(
     topic: str | None,
     once: bool,
     http: Address | None,
+    metrics: MetricsAtEnd,
     as_json: bool,
 ) -> int:
     """Land a topic until Ctrl-C.
@@ -65,7 +69,8 @@ def start(
     table follows the schema as far as schema_evolution allows. Every commit stores the offsets at
     its end, so a batch that is repeated after a crash lands once. If a system does not answer, the
     writer retries with growing pauses. Ctrl-C or SIGTERM lets the current batch finish; a second
-    Ctrl-C ends the command at once. With --http, Prometheus and probes can ask how it fares.
+    Ctrl-C ends the command at once. With --http, Prometheus and probes can ask how it fares;
+    with --metrics-file or --metrics-push, the metrics go there at the end.
 
     If the file is for many topics (`for_each`), all of them land, each in a table of its own, and
     new topics are read within seconds. With `--once`, one lands after the other.
@@ -76,11 +81,13 @@ def start(
     from headrace.http.server import serving
     from headrace.lineage.declared import table_job
     from headrace.lineage.reporting import reported
+    from headrace.metrics.at_end import metrics_at_end
     from headrace.signals import Drain
     from headrace.spark import session
     from lake_writer.spark_settings import writer_settings
 
     if checked.template is not None and topic is None:
+        require_one_topic(metrics)
         if once:
             return _start_each_once(workspace, checked, as_json=as_json)
         run_all(workspace, checked.document.path, None, http=http, as_json=as_json)
@@ -99,6 +106,7 @@ def start(
     with (
         Drain() as drain,
         serving(http, board := Board(name, drain)),
+        metrics_at_end(metrics, "lake_table", table.config.name, board.samples),
         reported(workspace, board, partial(table_job, table, is_lasting=not once)),
         session(workspace, name, writer_settings(), lasting=not once, meanwhile=prepare) as spark,
     ):

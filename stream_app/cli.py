@@ -9,12 +9,14 @@ import rich_click as click
 
 from headrace.cli.command import app_option, command_options, show
 from headrace.cli.http_option import http_option
+from headrace.cli.metrics_option import metrics_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config.workspace.workspace import Workspace
     from headrace.http.address import Address
+    from headrace.metrics.at_end import MetricsAtEnd
 
 
 @click.command(name="run")
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--once", is_flag=True, help="Process the records that are there now, then end.")
 @http_option()
+@metrics_options
 @command_options
 def run_app(
     path: Path,
@@ -35,6 +38,7 @@ def run_app(
     *,
     once: bool,
     http: Address | None,
+    metrics: MetricsAtEnd,
     workspace: Workspace,
     as_json: bool,
 ) -> None:
@@ -43,13 +47,14 @@ def run_app(
     The same file runs over the past with `backfill replay -c APP.yaml`: there each dynamic source
     reads its candidate of type iceberg. A source of type hybrid reads its table first and then
     goes on live. docs/applications.md describes the file. With --http, Prometheus and probes can
-    ask how it fares.
+    ask how it fares; with --metrics-file or --metrics-push, the metrics go there at the end.
     """
     from headrace.config.load import load_app
     from headrace.http.board import Board
     from headrace.http.server import serving
     from headrace.lineage.declared import app_job
     from headrace.lineage.reporting import reported
+    from headrace.metrics.at_end import metrics_at_end
     from headrace.signals import Drain
     from headrace.spark import session
     from stream_app.live import live_sources, run_live
@@ -60,6 +65,7 @@ def run_app(
     with (
         Drain() as drain,
         serving(http, board := Board(job, drain)),
+        metrics_at_end(metrics, "app", app.config.name, board.samples),
         reported(workspace, board, partial(app_job, app, choices, is_lasting=not once)),
         session(workspace, job, lasting=not once) as spark,
     ):

@@ -16,6 +16,7 @@ from headrace.metrics.definitions import (
     JOB_UP,
     LAG_RECORDS,
     LAG_SECONDS,
+    LAST_RUN_SUCCESS,
     LEDGER_GAP,
     QUARANTINED,
     RECORDS_DROPPED,
@@ -181,6 +182,16 @@ ALERTS: Final = (
         "Read the end of the command's log: a step that fails is named there. See in Spark's page "
         "whether its tasks run. The replay may be stopped; `backfill replay --resume` goes on "
         "after the last step.",
+    ),
+    Alert(
+        "HeadraceRunFailed",
+        "a command that ends (--metrics-file, --metrics-push) has failed",
+        f"{LAST_RUN_SUCCESS.name} == 0",
+        "0m",
+        "warning",
+        "The last run of {{ $labels.kind }} {{ $labels.name }} has failed.",
+        "Read the end of the command's log: it says in a sentence what is wrong. Run the command "
+        "again; a replay with --resume. Nothing is lost as long as the topics have the records.",
     ),
 )
 

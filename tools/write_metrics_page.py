@@ -25,6 +25,26 @@ INTRODUCTION: Final = """\
 |---|---|---|---|
 """
 
+AT_END: Final = """
+## Commands that end
+
+Prometheus cannot ask a command that has ended, such as `router start --once` from cron or a replay. Such a command leaves its metrics at its end, also after a failure:
+
+| Option of `router start`, `lake-writer start`, `headrace run`, `backfill replay` | What it does |
+|---|---|
+| `--metrics-file FILE.prom` | writes them into a file, in one atomic step, for the textfile collector of Prometheus's node_exporter: name its folder (`--collector.textfile.directory`) |
+| `--metrics-push URL` | pushes them to a Pushgateway, under `job="headrace"` with the labels `kind` and `name`. They replace those of the run before |
+
+```
+router start -c streams/playback.yaml --once --metrics-file /var/lib/node_exporter/playback.prom
+```
+
+- They have `headrace_last_run_success`, `headrace_last_run_timestamp_seconds` and `headrace_last_run_duration_seconds`, and all others as they were at the end, without `headrace_job_up` and `headrace_build_info`. The `name` of a replay is its application, or its tables.
+- Counters are those of this run, so `rate()` over several runs means nothing; the value itself is the number of the last run.
+- A kill (`SIGKILL`) leaves the metrics of the run before. Compare `headrace_last_run_timestamp_seconds` with the time at which it should have run.
+- If the file cannot be written in the end, or the Pushgateway does not answer, the log says so, and the exit code stays what it is. A URL with `USER:PASSWORD@` logs in; it is never shown.
+- A file for many topics (`for_each`) needs `--topic` with these options.
+"""
 
 DEPLOY: Final = """
 ## Alerts and dashboards
@@ -41,6 +61,7 @@ AFTER_ALERTS: Final = """
 If a lake table commits less often than every ten minutes (`batch.max_interval`), or if a stream has a trigger of minutes, the bounds are too small: write the rule with your bound into a file of your own, and silence this one for that table or stream in Alertmanager.
 
 - Lost offsets stay in the ledger for ever. HeadraceLedgerGap fires for a day after each loss, and for a day after Prometheus has seen a stream for the first time that has lost some before.
+- HeadraceTableNotComplete and HeadraceLag also see the last value of a [command that has ended](#commands-that-end): for a table that lands once an hour, 15 minutes are too small a bound, too.
 - HeadraceUnreachable is about targets of Prometheus that have served these metrics within the last day. If you end a command on purpose, it fires until you remove the target.
 """
 
@@ -54,7 +75,7 @@ def page() -> str:
     bounds = ", ".join(f"{bound:g}" for bound in BOUNDS_S)
     metrics = INTRODUCTION + "\n".join(rows) + f"\n\nThe buckets of histograms end at {bounds} s.\n"
     alerts = [f"| `{one.name}` | {one.severity} | {one.wait} | {one.condition} |" for one in ALERTS]
-    return metrics + DEPLOY + "\n".join(alerts) + "\n" + AFTER_ALERTS
+    return metrics + AT_END + DEPLOY + "\n".join(alerts) + "\n" + AFTER_ALERTS
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from backfill.command.options import replay_options, table_options
 from backfill.results.cli import compare, publish, say_staged, sweep
 from headrace.cli.command import FAILED, command_options, run, show
 from headrace.cli.http_option import http_option
+from headrace.cli.metrics_option import metrics_options
 
 if TYPE_CHECKING:
     from backfill.command.start import ReplayOptions
@@ -70,6 +71,7 @@ def plan(
 @table_options
 @replay_options
 @http_option()
+@metrics_options
 @command_options
 def replay(*, as_json: bool, workspace: Workspace, **options: Unpack[ReplayOptions]) -> int:
     r"""Replay a period: the records of tables, or an application over them.
@@ -106,7 +108,8 @@ def replay(*, as_json: bool, workspace: Workspace, **options: Unpack[ReplayOptio
 
     Ctrl-C ends the replay after the current step. --resume continues it with the same plan, also
     after a crash. Tags protect the snapshots until all records are delivered. With --http, /metrics
-    and /api/v1/replays tell how far it is.
+    and /api/v1/replays tell how far it is. With --metrics-file or --metrics-push, the metrics go
+    there at the end.
     """
     from backfill.command.start import run_replay
     from headrace.errors import UsageError

@@ -14,7 +14,7 @@ import structlog
 from backfill.apps.live_differences import differences_asked_for
 from backfill.apps.narrowing import conditions_of, partial_reads, query_of
 from backfill.command.progress import app_kind, follow, remember, shown_to
-from backfill.results.runs import runs_of
+from backfill.command.refusals import refuse_begun, refuse_existing, refuse_kafka_options
 from backfill.run.lineage import job_of, replay_result
 from backfill.run.options import (
     RequestOptions,
@@ -25,7 +25,7 @@ from backfill.run.options import (
 )
 from backfill.run.pace import Pace, parse_rate
 from backfill.run.planning import plan_of
-from backfill.run.request import RunOptions, held_by, new_run_id, state_of
+from backfill.run.request import RunOptions, new_run_id, state_of
 from backfill.run.watermarks import watermarks_of
 from backfill.tables.delivery import delivery
 from backfill.tables.jsonl import JsonlFolder
@@ -34,7 +34,8 @@ from headrace.errors import UsageError
 from headrace.http.board import Board
 from headrace.http.server import serving
 from headrace.lineage.reporting import reported
-from headrace.locks import AlreadyRunning, hold
+from headrace.locks import AlreadyRunning
+from headrace.metrics.at_end import metrics_at_end
 from headrace.secret import Secret
 from headrace.signals import Drain
 from headrace.state_version import refuse_newer
@@ -50,12 +51,13 @@ if TYPE_CHECKING:
     from backfill.run.facts import ReplayFacts
     from backfill.run.pace import Rate
     from backfill.run.request import ReplayRequest
-    from backfill.run.state import RunRecord, RunState
+    from backfill.run.state import RunRecord
     from backfill.tables.delivery import Target
     from headrace.config.load import LoadedApp
     from headrace.config.workspace.workspace import Workspace
     from headrace.contract import ValueFormat
     from headrace.http.address import Address
+    from headrace.metrics.at_end import MetricsAtEnd
 
     Show: TypeAlias = Callable[[ReplayFacts], object]
 
@@ -74,6 +76,7 @@ class ReplayOptions(RequestOptions):
     run_id: str | None
     resume: bool
     http: Address | None
+    metrics: MetricsAtEnd
 
 
 class ReplayOutcome(NamedTuple):
@@ -95,13 +98,13 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
         if options["stage"] and app is None:
             raise UsageError("--stage is for the result of an application", "-c APP.yaml")
         if app is not None:
-            _refuse_kafka_options(options, "an application names its sink in its file")
+            refuse_kafka_options(options, "an application names its sink in its file")
         closes = options["open_windows"] == "close"
         if closes:
             require_watermarks(app)
         request = replace(request, stage=options["stage"], close_windows=closes)
         run_id, to, key = options["run_id"] or new_run_id(), options["target"], options["key"]
-        _refuse_existing(state_of(workspace, run_id))
+        refuse_existing(state_of(workspace, run_id))
     else:
         # What a run was begun with counts: its plan is made.
         app = None if record.app is None else load_app(Path(record.app), workspace)
@@ -113,10 +116,13 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
         raise UsageError(
             "--table needs a target for the records", "--to jsonl:DIR or --to kafka:CLUSTER/TOPIC"
         )
-    job = partial(job_of, run_id, app, to, request or record)
+    asked = request or record
+    what = app.config.name if app is not None else ",".join(asked.tables if asked else ())
+    job = partial(job_of, run_id, app, to, asked)
     with (
         Drain() as drain,
         serving(options["http"], board := Board(f"replay {run_id}", drain)),
+        metrics_at_end(options["metrics"], "replay", what, board.samples) as outcome,
         reported(workspace, board, job) as told,
         _log_how_to_resume(workspace, run_id),
     ):
@@ -127,6 +133,7 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
             run, target = _target(workspace, to or "", run, options, record)
             pace = Pace(rate, wait=drain.wait)
             replayed = _tables(workspace, request, run, target, drain, pace, board.show)
+        outcome.has_failed = bool(replayed.certificate.differences())
         if told is not None:
             told.result = replay_result(replayed.certificate, replayed.location, app is None)
         return _with_rows(request, replayed)
@@ -183,24 +190,6 @@ def _log_how_to_resume(workspace: Workspace, run_id: str) -> Iterator[None]:
         raise
 
 
-def _refuse_existing(state: RunState) -> None:
-    """Refuse a name that another run has; one that still runs is not to be gone on with."""
-    if state.exists:
-        with hold(state.lock, *held_by(state.run_id)):
-            state.refuse_existing()
-
-
-def _refuse_begun(workspace: Workspace, folder: Path) -> None:
-    """Refuse a folder that holds what a run has written so far, and say which."""
-    location = f"jsonl:{folder.absolute()}"
-    for one in runs_of(workspace):
-        if one.to == location and one.stage != "complete" and one.steps_done:
-            raise UsageError(
-                f"{folder} has the files that run {one.run_id} has written so far",
-                f"continue it: backfill replay --resume --run-id {one.run_id}",
-            )
-
-
 def _target(
     workspace: Workspace, to: str, run: RunOptions, options: ReplayOptions, record: RunRecord | None
 ) -> tuple[RunOptions, Target]:
@@ -211,9 +200,9 @@ def _target(
             raise UsageError(
                 "--key is for records of a topic", "remove the option with --to jsonl:DIR"
             )
-        _refuse_kafka_options(options, "remove the option with --to jsonl:DIR")
+        refuse_kafka_options(options, "remove the option with --to jsonl:DIR")
         if not run.resume:
-            _refuse_begun(workspace, location)
+            refuse_begun(workspace, location)
         return run, JsonlFolder(location, resume=run.resume)
     # Most replays need no Kafka.
     from backfill.tables.kafka_target import KafkaTopic  # noqa: PLC0415
@@ -238,13 +227,6 @@ def _target(
     encoding.require_registry(advice)
     target = KafkaTopic(workspace, location, run.run_id, run.key, encoding)
     return replace(run, formats=formats), target
-
-
-def _refuse_kafka_options(options: ReplayOptions, advice: str) -> None:
-    given = {"--format": options["value_format"], "--registry": options["registry"]}
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(f"{option} is for records of a topic", advice)
 
 
 def _tables(  # noqa: PLR0913, PLR0917 - a delivery is of these

@@ -165,6 +165,20 @@ LINEAGE_EVENTS: Final = Metric(
     ("outcome",),
     "Events of OpenLineage: sent, or lost because the receiver was away or refused them.",
 )
+_RUN = ("kind", "name")
+LAST_RUN_SUCCESS: Final = Metric(
+    "headrace_last_run_success",
+    "gauge",
+    _RUN,
+    "1 if the command ended with exit code 0, else 0. This one and the next two are in the metrics "
+    "of a command that has ended (`--metrics-file`, `--metrics-push`), and in no others.",
+)
+LAST_RUN_END: Final = Metric(
+    "headrace_last_run_timestamp_seconds", "gauge", _RUN, "When the command ended (Unix time)."
+)
+LAST_RUN_DURATION: Final = Metric(
+    "headrace_last_run_duration_seconds", "gauge", _RUN, "How long the command took."
+)
 
 METRICS: Final = (
     BUILD_INFO,
@@ -192,4 +206,7 @@ METRICS: Final = (
     BACKFILL_ETA,
     BACKFILL_FRONTIER,
     LINEAGE_EVENTS,
+    LAST_RUN_SUCCESS,
+    LAST_RUN_END,
+    LAST_RUN_DURATION,
 )

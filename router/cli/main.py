@@ -18,6 +18,7 @@ from headrace.cli.command import (
 )
 from headrace.cli.http_option import http_option
 from headrace.cli.many_topics import any_of, ask_each, require_all, run_all, show_each, topic_option
+from headrace.cli.metrics_option import metrics_options, require_one_topic
 from router.cli.options import config_option, region_option, stream_options, with_stream
 from router.cli.quarantine import quarantine
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
     from headrace.http.address import Address
+    from headrace.metrics.at_end import MetricsAtEnd
     from router.audit.audit import StreamAudit
 
 
@@ -49,6 +51,7 @@ def router() -> None:
     "file names now, or for one that was re-created.",
 )
 @http_option()
+@metrics_options
 @format_option
 @topic_option
 @with_workspace
@@ -63,6 +66,7 @@ def start(
     once: bool,
     begin_again: tuple[str, ...],
     http: Address | None,
+    metrics: MetricsAtEnd,
     as_json: bool,
 ) -> None:
     """Run the jobs of a stream until Ctrl-C.
@@ -80,7 +84,7 @@ def start(
 
     Kafka shows the lag under the consumer groups `headrace.<stream>.<output>`. The ledger says
     what happened to every record; `router audit` checks it. With --http, Prometheus and probes can
-    ask how it fares.
+    ask how it fares; with --metrics-file or --metrics-push, the metrics go there at the end.
 
     If the file is for many topics (`for_each`), all of their streams run, and new topics are read
     within seconds.
@@ -94,6 +98,7 @@ def start(
     from headrace.http.server import serving
     from headrace.lineage.declared import stream_job
     from headrace.lineage.reporting import reported
+    from headrace.metrics.at_end import metrics_at_end
     from headrace.signals import Drain
     from headrace.spark import session
     from router.run import report
@@ -101,6 +106,7 @@ def start(
 
     checked = check_file(path, known_names(workspace), "stream")
     if checked.template is not None and topic is None:
+        require_one_topic(metrics)
         if begin_again:
             raise UsageError("--begin-again is for one topic", "name it: --topic TOPIC")
         if not once:
@@ -124,6 +130,7 @@ def start(
     with (
         Drain() as drain,
         serving(http, board := Board(f"router {name}", drain)),
+        metrics_at_end(metrics, "stream", name, board.samples),
         reported(workspace, board, job),
     ):
         stream_router = StreamRouter(workspace, stream, outputs, begin_again)

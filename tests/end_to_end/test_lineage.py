@@ -42,13 +42,9 @@ def test_a_stream_a_table_and_a_replay_are_told_with_what_they_wrote(
     )
     with (ground.root / "headrace.yaml").open("a", encoding="utf-8") as file:
         file.write(f"lineage: {{url: '{receiver.url}', namespace: tv, interval: 1s}}\n")
-    for topic in (f"{NAME}_raw", f"{NAME}_starts"):
-        ground.kafka.ensure_topic(topic, 2)
-    sender = Sender(ground.workspace.cluster("fronting"), f"{NAME}_raw")
-    for number, kind in enumerate(EVENTS):
-        record = {"event_id": f"e{number}", "event_type": kind, "event_ts": "2026-03-01T00:00:00Z"}
-        sender.send(KafkaRecord(json.dumps(record).encode()))
-    sender.close()
+    with (ground.root / "tables/starts.yaml").open("a", encoding="utf-8") as file:
+        file.write("batch: {max_interval: 1s}\n")
+    _send(ground)
 
     with ground.at_work("headrace", "up", "--http", "127.0.0.1:0") as process:
         # Periodic events show what has been written by then.
@@ -78,6 +74,7 @@ def test_a_stream_a_table_and_a_replay_are_told_with_what_they_wrote(
 
     replay = ["--table", TABLE, "--to", "jsonl:out", "--start-ts", "2020-01-01", "--end-ts"]
     words = [*replay, "2100-01-01", "--up-to", "committed", "--run-id", "again"]
+    words += ["--metrics-file", "replay.prom"]
     done = run("backfill", "replay", *words, cwd=ground.root)
     assert done.returncode == 0, done.stderr
     start, end = receiver.of(f"replay.{TABLE}")
@@ -96,8 +93,23 @@ def test_a_stream_a_table_and_a_replay_are_told_with_what_they_wrote(
         f"rows_as_planned.{TABLE}": "pass",
     }
 
+    metrics = (ground.root / "replay.prom").read_text()
+    assert f'headrace_last_run_success{{kind="replay",name="{TABLE}"}} 1' in metrics
+    assert 'headrace_records_in_total{replay="again"} 3' in metrics
+    assert 'headrace_lineage_events_total{outcome="sent"} 2' in metrics
+
     if has_spec():
         assert [one for event in receiver.events for one in misfits(event)] == []
+
+
+def _send(ground: AtWork) -> None:
+    for topic in (f"{NAME}_raw", f"{NAME}_starts"):
+        ground.kafka.ensure_topic(topic, 2)
+    sender = Sender(ground.workspace.cluster("fronting"), f"{NAME}_raw")
+    for number, kind in enumerate(EVENTS):
+        record = {"event_id": f"e{number}", "event_type": kind, "event_ts": "2026-03-01T00:00:00Z"}
+        sender.send(KafkaRecord(json.dumps(record).encode()))
+    sender.close()
 
 
 def _rows(receiver: Receiver, job: str) -> int | None:

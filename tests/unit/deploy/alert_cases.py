@@ -39,6 +39,7 @@ LAG: Final = f"headrace_source_lag_records{{{OUTPUT}}}"
 READ: Final = f"headrace_records_in_total{{{OUTPUT}}}"
 REJECTED: Final = f"headrace_quarantined_total{{{OUTPUT}}}"
 UP: Final = 'headrace_job_up{job="headrace",instance="a",kind="stream",name="plays"}'
+ENDED: Final = 'headrace_last_run_success{job="node",instance="a",kind="stream",name="plays"}'
 PROGRESS: Final = f"headrace_backfill_progress_ratio{{{REPLAY}}}"
 
 
@@ -205,4 +206,13 @@ CASES: Final = (
         "48m",
     ),
     Case("HeadraceReplayStalled", "all steps are done", {PROGRESS: "0+0.1x10 1x60"}, "60m"),
+    Case(
+        "HeadraceRunFailed",
+        "the second run has failed",
+        {ENDED: "1x5 0x5"},
+        "7m",
+        "The last run of stream plays has failed.",
+        {"job": "node", "instance": "a", "kind": "stream", "name": "plays"},
+    ),
+    Case("HeadraceRunFailed", "the run after it was good", {ENDED: "1x5 0x5 1x5"}, "13m"),
 )
