@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route
 
+from headrace.http.openapi import openapi
 from headrace.http.pages.login import login_routes
 from headrace.http.pages.routes import page_routes
 from headrace.http.safety import Guard, knows_token
@@ -41,6 +42,7 @@ def routes_of(board: Board, address: Address) -> Starlette:
             Route("/livez", answers.livez),
             Route("/readyz", answers.readyz),
             Route("/metrics", answers.metrics),
+            Route("/api/v1/openapi.json", answers.openapi),
             Route("/api/v1/streams", answers.rows(lambda facts: facts.streams())),
             Route("/api/v1/tables", answers.rows(lambda facts: facts.tables())),
             Route("/api/v1/apps", answers.rows(lambda facts: facts.apps())),
@@ -74,6 +76,9 @@ class _Answers:
         text = await run_in_threadpool(lambda: exposition(self._board.samples()))
         return Response(text, headers={"content-type": CONTENT_TYPE})
 
+    async def openapi(self, _request: Request) -> Response:
+        return _json(await run_in_threadpool(openapi))
+
     def rows(
         self, of: Callable[[Facts], Sequence[object]]
     ) -> Callable[[Request], Awaitable[Response]]:
@@ -100,7 +105,10 @@ def _problem(status: int, message: str) -> Response:
 
 def _refused(_request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)  # noqa: S101 - for the type checker: what we registered it for
-    return _problem(problem.status_code, problem.detail)
+    answer = _problem(problem.status_code, problem.detail)
+    # Of a method that a path has not: which ones it has.
+    answer.headers.update(problem.headers or {})
+    return answer
 
 
 def _failed(request: Request, problem: Exception) -> Response:

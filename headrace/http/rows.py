@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence  # noqa: TC003 - the OpenAPI document is made by the types
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 # `starting` is only said by the process that starts it.
 State: TypeAlias = Literal["new", "starting", "running", "stopped", "complete", "failed"]
