@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,12 +27,13 @@ SPEC = Path(os.environ.get("HEADRACE_TEST_DATA", BESIDE)) / "openlineage" / "spe
 
 
 class Receiver:
-    """What has arrived. `status` is what it answers with."""
+    """What has arrived. `status` is what it answers with, and `takes_s` how long that takes."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.tokens: set[str | None] = set()
         self.status = 201
+        self.takes_s = 0.0
         self.url = ""
 
     def of(self, job: str) -> list[dict[str, Any]]:
@@ -46,6 +48,7 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            time.sleep(receiver.takes_s)
             body = self.rfile.read(int(self.headers["content-length"]))
             if receiver.status < 300:
                 assert self.path == "/api/v1/lineage"

@@ -135,7 +135,9 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
             replayed = _tables(workspace, request, run, target, drain, pace, board.show)
         outcome.has_failed = bool(replayed.certificate.differences())
         if told is not None:
-            told.result = replay_result(replayed.certificate, replayed.location, app is None)
+            told.result = replay_result(
+                replayed.certificate, replayed.location, is_of_records=app is None
+            )
         return _with_rows(request, replayed)
 
 

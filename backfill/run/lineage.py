@@ -53,7 +53,7 @@ def replay_job(
     )
 
 
-def replay_result(found: Certificate, to: str, is_of_records: bool) -> LineageResult:
+def replay_result(found: Certificate, to: str, *, is_of_records: bool) -> LineageResult:
     """Return what a certificate says; of an application it does not count what was written."""
     return LineageResult(
         is_complete=found.complete,

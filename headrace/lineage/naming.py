@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
-from headrace.iceberg.catalog import split_name, table_loader
+from headrace.errors import TableMissing
+from headrace.iceberg.catalog import catalog_properties, split_name, sqlite_file, table_loader
 from headrace.schema.fit import type_word
 from headrace.schema.model import Record
 
@@ -73,11 +74,15 @@ class DatasetNames:
                 return self._table(where)
 
     def _table(self, identifier: str) -> NamedDataset:
-        if identifier not in self._loaders:
-            self._loaders[identifier] = table_loader(self.workspace, identifier)
-        table = self._loaders[identifier]()
         catalog_name, database, name = split_name(identifier)
         catalog = self.workspace.catalog(catalog_name)
+        if identifier not in self._loaders:
+            file = sqlite_file(catalog_properties(catalog))
+            if file is not None and not file.exists():
+                # To open it would make it, while a job may be doing so.
+                raise TableMissing(identifier, ())
+            self._loaders[identifier] = table_loader(self.workspace, identifier)
+        table = self._loaders[identifier]()
         namespace, path = by_location(table.location())
         snapshot = table.current_snapshot()
         return NamedDataset(

@@ -84,7 +84,12 @@ class Reporter(Lineage):
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
-        self._thread.join(END_WITHIN_S)
+        waiting, left = len(self._queue) + 1, len(self._queue)
+        while self._thread.is_alive() and left < waiting:
+            # As long as events get away, it goes on: a fleet has thousands.
+            waiting = left
+            self._thread.join(END_WITHIN_S)
+            left = len(self._queue)
         with self._changed:
             left = len(self._queue)
             self._lost += left

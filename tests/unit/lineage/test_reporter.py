@@ -188,6 +188,17 @@ def test_a_command_ends_though_the_receiver_never_answers(
     assert [one["event"] for one in lines] == ["events of lineage were not sent before the end"]
 
 
+def test_a_command_waits_at_its_end_as_long_as_events_get_away(
+    workspace: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch, receiver: Receiver
+) -> None:
+    monkeypatch.setattr(module, "END_WITHIN_S", 0.5)
+    receiver.takes_s = 0.1
+    with reporting(workspace(url=receiver.url), shown := board()) as lineage:
+        for _ in range(15):
+            lineage.begin(job)
+    assert outcomes(shown) == {"sent": 15, "lost": 0}
+
+
 def test_what_waits_is_bounded(
     workspace: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch, receiver: Receiver
 ) -> None:
@@ -240,12 +251,15 @@ def test_a_job_that_cannot_be_described_stops_nothing(
 def test_a_table_whose_catalog_does_not_answer_is_left_out_of_the_event(
     workspace: Callable[..., Workspace], receiver: Receiver
 ) -> None:
+    home = workspace(url=receiver.url)
     made = LineageJob(
         "lake_table.none", "LAKE_TABLE", True, (), [LineageDataset("iceberg:lake.a.b")]
     )
-    with reported(workspace(url=receiver.url), board(), lambda: made):
+    with reported(home, board(), lambda: made):
         pass
     assert [one["outputs"] for one in receiver.events] == [[], []]
+    # Who only tells of it does not make it.
+    assert not (home.root / ".headrace").exists()
 
 
 def test_the_key_goes_with_each_event_and_into_no_text(
