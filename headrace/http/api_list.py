@@ -62,17 +62,16 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """A route. `answers` are its types by status, those that every route may have left out.
+    """A route. `answers` are types by status; what every route may answer is left out.
 
-    An answer that is no JSON has a media type in place of a type. `optional` names the fields of
-    the answer that are not always there.
+    What is no JSON has a media type in place of a type. So has `body`.
     """
 
     method: Literal["GET", "POST"]
     path: str
     summary: str
     answers: Mapping[int, Any]
-    body: str | None = None
+    body: Any = None
     query: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -38,6 +38,11 @@ def openapi() -> dict[str, Any]:
             optional = MAY_BE_ABSENT.get(name, set())
             one["required"] = [field for field in one["properties"] if field not in optional]
     by_type = dict(zip([*types, Problem], schemas, strict=True))
+    bodies = [one.body for one in API if one.body is not None and not isinstance(one.body, str)]
+    # Of a body only what has no default has to be sent.
+    taken, sent = msgspec.json.schema_components(bodies, ref_template=REFERENCE)
+    by_type |= dict(zip(bodies, taken, strict=True))
+    components = {**sent, **components}
     paths: dict[str, dict[str, Any]] = {}
     for route in API:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_type)
@@ -83,8 +88,9 @@ def _operation(route: ApiRoute, schemas: Mapping[Any, Any]) -> dict[str, Any]:
     if parameters:
         found["parameters"] = parameters
     if route.body is not None:
-        content = {route.body: {"schema": {"type": "string"}}}
-        found["requestBody"] = {"content": content}
+        is_required = not isinstance(route.body, str)
+        content = _content(route.body, schemas)
+        found["requestBody"] = {"content": content, "required": is_required}
     return found
 
 
