@@ -1,7 +1,8 @@
 """A receiver of OpenLineage's events, on loopback, which keeps them and checks them by the spec.
 
 The spec's schemas are not part of this project: `HEADRACE_TEST_DATA` names the folder that holds
-them, as `openlineage/spec` of OpenLineage's repository. Without them events are kept unchecked.
+them, as `openlineage/spec` of OpenLineage's repository; `openlineage_spec.lock` has their hashes.
+Without them events are kept unchecked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 import time
 from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 BESIDE = Path(__file__).parents[1].parent / "shared" / "data"
 POLL_S = 0.02
-SPEC = Path(os.environ.get("HEADRACE_TEST_DATA", BESIDE)) / "openlineage" / "spec"
+REPOSITORY = Path(os.environ.get("HEADRACE_TEST_DATA", BESIDE)) / "openlineage"
+LOCK = Path(__file__).with_name("openlineage_spec.lock")
 
 
 class Receiver:
@@ -75,13 +78,18 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
 
 def has_spec() -> bool:
     """Whether the schemas are there."""
-    return (SPEC / "OpenLineage.json").is_file()
+    return (REPOSITORY / "spec" / "OpenLineage.json").is_file()
 
 
 @cache
 def _schemas() -> dict[str, Any]:
-    files = [SPEC / "OpenLineage.json", *sorted((SPEC / "facets").glob("*.json"))]
-    schemas = [json.loads(one.read_text(encoding="utf-8")) for one in files]
+    schemas = []
+    for line in LOCK.read_text(encoding="utf-8").splitlines():
+        digest, _, path = line.partition("  ")
+        if not digest.startswith("#"):
+            text = (REPOSITORY / path).read_bytes()
+            assert sha256(text).hexdigest() == digest, f"{path} is not the one of {LOCK.name}"
+            schemas.append(json.loads(text))
     return {one["$id"]: one for one in schemas}
 
 
