@@ -10,7 +10,14 @@ import rich_click as click
 
 from headrace.cli.command import FAILED, command_options, file_option, run, show
 from headrace.cli.http_option import http_option
-from headrace.cli.many_topics import any_of, ask_each, run_all, show_each, topic_option
+from headrace.cli.many_topics import (
+    any_of,
+    ask_each,
+    has_failures,
+    run_all,
+    show_each,
+    topic_option,
+)
 from headrace.cli.metrics_option import metrics_options, require_one_topic
 
 if TYPE_CHECKING:
@@ -87,9 +94,9 @@ def start(
     from lake_writer.spark_settings import writer_settings
 
     if checked.template is not None and topic is None:
-        require_one_topic(metrics)
         if once:
-            return _start_each_once(workspace, checked, as_json=as_json)
+            return _start_each_once(workspace, checked, http, metrics, as_json=as_json)
+        require_one_topic(metrics)
         run_all(workspace, checked.document.path, None, http=http, as_json=as_json)
         return 0
     table = lake_table_of(one_of(checked, topic))
@@ -110,31 +117,55 @@ def start(
         reported(workspace, board, partial(table_job, table, is_lasting=not once)),
         session(workspace, name, writer_settings(), lasting=not once, meanwhile=prepare) as spark,
     ):
-        landed = prepared[0].run(spark, drain, once=once, board=board)
+        landed = prepared[0].run(spark, drain, once=once, show=board.show)
     _show(table, asdict(landed), as_json=as_json)
     return 0
 
 
-def _start_each_once(workspace: Workspace, checked: CheckedFile, *, as_json: bool) -> int:
+def _start_each_once(
+    workspace: Workspace,
+    checked: CheckedFile,
+    http: Address | None,
+    metrics: MetricsAtEnd,
+    *,
+    as_json: bool,
+) -> int:
     """Land what the topics have now, one after the other."""
     from headrace.config.load import lake_table_of
+    from headrace.http.board import Board
+    from headrace.http.many_facts import ManyFacts
+    from headrace.http.server import serving
     from headrace.kafka.many_topics import files_now
+    from headrace.lineage.declared import table_job
+    from headrace.lineage.reporting import reporting, told_of
+    from headrace.metrics.at_end import metrics_at_end
     from headrace.signals import Drain
     from headrace.spark import session
     from lake_writer.spark_settings import writer_settings
     from lake_writer.writer import LakeWriter
 
     files = files_now(checked, None, workspace)
-    name = f"lake-writer-{checked.document.path.stem}"
-    with Drain() as drain, session(workspace, name, writer_settings()) as spark:
+    stem = checked.document.path.stem
+    name = f"lake-writer-{stem}"
+    with (
+        Drain() as drain,
+        serving(http, board := Board(name, drain)),
+        metrics_at_end(metrics, "lake_table", stem, board.samples) as outcome,
+        reporting(workspace, board) as lineage,
+        session(workspace, name, writer_settings()) as spark,
+    ):
+        board.show(facts := ManyFacts())
 
         def land(one: CheckedFile) -> tuple[str, dict[str, Any]]:
             table = lake_table_of(one)
-            writer = LakeWriter(workspace, table)
-            writer.prepare()
-            return table.config.table.identifier, asdict(writer.run(spark, drain, once=True))
+            with told_of(lineage, partial(table_job, table, is_lasting=False)):
+                writer = LakeWriter(workspace, table)
+                writer.prepare()
+                landed = writer.run(spark, drain, once=True, show=facts.add)
+            return table.config.table.identifier, asdict(landed)
 
         answers = list(ask_each(files, land, drain))
+        outcome.has_failed = has_failures(answers)
     return _show_each(answers, as_json=as_json)
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from headrace.config.load import LoadedLakeTable
     from headrace.config.workspace.workspace import Workspace
-    from headrace.http.board import Board
     from headrace.kafka.leaders import TopicEnds
     from headrace.landing.completeness import Completeness
     from headrace.landing.totals import TableTotals
@@ -67,7 +66,12 @@ class LakeWriter:
         self._job.prepare()
 
     def run(
-        self, spark: SparkSession, drain: Drain, *, once: bool, board: Board | None = None
+        self,
+        spark: SparkSession,
+        drain: Drain,
+        *,
+        once: bool,
+        show: Callable[[TableFacts], object] = lambda _facts: None,
     ) -> Landed:
         """Run until everything there is now has landed, or until asked to drain.
 
@@ -76,8 +80,7 @@ class LakeWriter:
         with self.held(TaskSlots(spark), once=once) as job:
             checkpoint = self._state / "checkpoint"
             line = Line(job.name, [job], checkpoint, once=once)
-            if board is not None:
-                board.show(TableFacts(job.name, job.table, line.standings))
+            show(TableFacts(job.name, job.table, line.standings))
             run_lines([line], spark, drain)
         return job.landed
 

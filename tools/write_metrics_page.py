@@ -42,8 +42,8 @@ router start -c streams/playback.yaml --once --metrics-file /var/lib/node_export
 - They have `headrace_last_run_success`, `headrace_last_run_timestamp_seconds` and `headrace_last_run_duration_seconds`, and all others as they were at the end, without `headrace_job_up` and `headrace_build_info`. The `name` of a replay is its application, or its tables.
 - Counters are those of this run, so `rate()` over several runs means nothing; the value itself is the number of the last run.
 - A kill (`SIGKILL`) leaves the metrics of the run before. Compare `headrace_last_run_timestamp_seconds` with the time at which it should have run.
-- If the file cannot be written in the end, or the Pushgateway does not answer, the log says so, and the exit code stays what it is. A URL with `USER:PASSWORD@` logs in; it is never shown.
-- A file for many topics (`for_each`) needs `--topic` with these options.
+- If the file cannot be written in the end, or the Pushgateway does not answer, the log says so, and the exit code stays what it is. A URL with `USER:PASSWORD@` logs in, and is never logged; write it into `HEADRACE_METRICS_PUSH`, because a list of processes shows options.
+- With a file for many topics (`for_each`) and `--once`, the metrics of all topics go to one place, and `name` is the file's. Without `--once`, such a command needs `--topic` with these options.
 """
 
 DEPLOY: Final = """

@@ -90,6 +90,11 @@ def any_of(
     return FAILED if any(map(fails, good)) else 0
 
 
+def has_failures(answers: Sequence[tuple[str, Answer | HeadraceError]]) -> bool:
+    """Return whether any topic failed."""
+    return any(isinstance(one, HeadraceError) for _, one in answers)
+
+
 def require_all(answers: Sequence[tuple[str, Answer | HeadraceError]]) -> None:
     """Raise one error for all topics that failed."""
     failed = [(topic, one) for topic, one in answers if isinstance(one, HeadraceError)]

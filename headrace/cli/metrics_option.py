@@ -42,6 +42,9 @@ def metrics_options(command: Callable[..., Any]) -> Callable[..., Any]:
     push = click.option(
         "--metrics-push",
         metavar="URL",
+        # It may hold a password, which a list of processes would show.
+        envvar="HEADRACE_METRICS_PUSH",
+        show_envvar=True,
         help="At the end, also after a failure, push the metrics to this Pushgateway.",
     )
     return file(push(with_metrics))

@@ -41,15 +41,22 @@ def reported(
         if not lineage.is_on:
             yield None
             return
-        run = lineage.begin(job)
-        try:
+        with told_of(lineage, job) as run:
             yield run
-        except BaseException as problem:
-            is_stopped = isinstance(problem, KeyboardInterrupt)
-            run.error = None if is_stopped else said(problem)
-            lineage.end(run, "ABORT" if is_stopped else "FAIL")
-            raise
-        lineage.end(run, _end_of(run))
+
+
+@contextmanager
+def told_of(lineage: Lineage, job: Callable[[], LineageJob]) -> Iterator[LineageRun]:
+    """Tell of a run: that it begins, and how it has ended."""
+    run = lineage.begin(job)
+    try:
+        yield run
+    except BaseException as problem:
+        is_stopped = isinstance(problem, KeyboardInterrupt)
+        run.error = None if is_stopped else said(problem)
+        lineage.end(run, "ABORT" if is_stopped else "FAIL")
+        raise
+    lineage.end(run, _end_of(run))
 
 
 def _end_of(run: LineageRun) -> RunEnd:

@@ -17,7 +17,15 @@ from headrace.cli.command import (
     with_workspace,
 )
 from headrace.cli.http_option import http_option
-from headrace.cli.many_topics import any_of, ask_each, require_all, run_all, show_each, topic_option
+from headrace.cli.many_topics import (
+    any_of,
+    ask_each,
+    has_failures,
+    require_all,
+    run_all,
+    show_each,
+    topic_option,
+)
 from headrace.cli.metrics_option import metrics_options, require_one_topic
 from router.cli.options import config_option, region_option, stream_options, with_stream
 from router.cli.quarantine import quarantine
@@ -97,7 +105,7 @@ def start(
     from headrace.http.board import Board
     from headrace.http.server import serving
     from headrace.lineage.declared import stream_job
-    from headrace.lineage.reporting import reported
+    from headrace.lineage.reporting import reported, reporting
     from headrace.metrics.at_end import metrics_at_end
     from headrace.signals import Drain
     from headrace.spark import session
@@ -106,15 +114,24 @@ def start(
 
     checked = check_file(path, known_names(workspace), "stream")
     if checked.template is not None and topic is None:
-        require_one_topic(metrics)
         if begin_again:
             raise UsageError("--begin-again is for one topic", "name it: --topic TOPIC")
         if not once:
+            require_one_topic(metrics)
             run_all(workspace, path, region, outputs, http=http, as_json=as_json)
             return
         from router.run.many_topics import run_each_once
 
-        answers = run_each_once(workspace, checked, region, outputs)
+        with (
+            Drain() as drain,
+            serving(http, board := Board(f"router {path.stem}", drain)),
+            metrics_at_end(metrics, "stream", path.stem, board.samples) as outcome,
+            reporting(workspace, board) as lineage,
+        ):
+            answers = run_each_once(
+                workspace, checked, region, outputs, board=board, lineage=lineage
+            )
+            outcome.has_failed = has_failures(answers)
         show_each(
             "streams",
             answers,

@@ -29,6 +29,7 @@ catalogs:
 spark:
   master: "local[2]"
   conf: {{spark.driver.memory: 768m, {short_lived}, spark.hadoop.fs.s3a.secret.key: "${{file:{file}}}"}}
+lineage: {{url: "{lineage}", api_key: "${{file:{file}}}"}}
 """
 STREAM = """\
 kind: stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,16 @@ from headrace.kafka.sender import KafkaRecord, Sender
 from tests.end_to_end.at_work import AtWork
 from tests.end_to_end.commands import HEADRACE_YAML, run
 from tests.limits import LIMIT_S
+from tests.lineage_receiver import receiving
 from tests.short_lived import SPARK_CONF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from fleet.lines import StatusLine
     from headrace.embedded.broker import Broker
+    from tests.lineage_receiver import Receiver
     from tests.registry_server import RegistryServer
 
 FIELDS = [{"name": "id", "type": "long"}, {"name": "kind", "type": "string"}]
@@ -90,6 +93,15 @@ class Ground(AtWork):
     def status(self) -> dict[str, StatusLine]:
         lines = statuses(self.workspace)
         return {f"{one.name}/{one.part or ''}".rstrip("/"): one for one in lines}
+
+    @contextmanager
+    def told_to(self, receiver: Receiver) -> Iterator[None]:
+        """Let the commands report their runs."""
+        file = self.root / "headrace.yaml"
+        before = file.read_text()
+        file.write_text(f"{before}lineage: {{url: '{receiver.url}'}}\n")
+        yield
+        file.write_text(before)
 
     def json(self, script: str, *words: str) -> tuple[int, Any]:
         done = run(script, *words, "-o", "json", cwd=self.root)
@@ -222,6 +234,15 @@ def _is_broken(ground: Ground) -> bool:
     return any(".yaml:" in (one.problem or "") for one in ground.status().values())
 
 
+def _ends(receiver: Receiver) -> dict[str, tuple[str, int]]:
+    """Return how the run of each job has ended, and how many rows its first output got."""
+    ended = {one["job"]["name"]: one for one in receiver.events}
+    return {
+        name: (one["eventType"], one["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"])
+        for name, one in ended.items()
+    }
+
+
 def _written(audit: dict[str, Any]) -> int:
     (starts,) = [one for one in audit["outputs"] if one["output"] == "starts"]
     return sum(one["written"] for one in starts["partitions"])
@@ -242,13 +263,31 @@ def test_one_file_alone_follows_its_topics(ground: Ground, registry_server: Regi
     ground.send("one", "start", "stop")
     ground.send("two", "start")
     ground.send("three", "start")
-    done = run(
-        "router", "start", "-c", "streams.yaml", "--once", "--format", "json", cwd=ground.root
-    )
+    once = ("--once", "--format", "json", "--metrics-file", "router.prom")
+    with receiving() as receiver, ground.told_to(receiver):
+        done = run("router", "start", "-c", "streams.yaml", *once, cwd=ground.root)
     # One has no schema: it is named, and the others have had their turn.
     assert done.returncode == 1
     assert f"topic {prefix}.three" in done.stderr
     assert (ground.routed("one"), ground.routed("two")) == (2, 1)
+    assert _ends(receiver) == {f"stream.{prefix}-{one}": ("COMPLETE", 1) for one in ("one", "two")}
+    metrics = (ground.root / "router.prom").read_text()
+    assert 'headrace_last_run_success{kind="stream",name="streams"} 0' in metrics
+    assert metrics.count("headrace_records_out_total{") == 4
+    ground.fill_in("tables.yaml", TABLE)
+    words = ("--once", "--metrics-file", "lake.prom")
+    with receiving() as receiver, ground.told_to(receiver):
+        landed = run("lake-writer", "start", "-c", "tables.yaml", *words, cwd=ground.root)
+    assert landed.returncode == 0, landed.stderr
+    rows = {"one": 3, "two": 1, "three": 1}
+    assert {name: ground.rows(name) for name in rows} == rows
+    assert _ends(receiver) == {
+        f"lake_table.{prefix}_{name}": ("COMPLETE", count) for name, count in rows.items()
+    }
+    metrics = (ground.root / "lake.prom").read_text()
+    assert 'headrace_last_run_success{kind="lake_table",name="tables"} 1' in metrics
+    for name, count in rows.items():
+        assert f'headrace_committed_rows_total{{table="{prefix}_{name}"}} {count}' in metrics
     # A topic that is re-created is another one; its stream goes on in it when somebody says so.
     ground.kafka.delete_topic(f"{prefix}.one")
     assert wait_until(lambda: f"{prefix}.one" not in ground.topics(), LIMIT_S)

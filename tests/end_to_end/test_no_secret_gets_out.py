@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -28,6 +29,7 @@ from tests.end_to_end.every_command import Command, every_command
 from tests.end_to_end.secrets_workspace import CANARY
 from tests.end_to_end.serving import Client, port_in
 from tests.limits import LIMIT_S
+from tests.lineage_receiver import receiving
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.registry_server import RegistryServer
 
@@ -211,7 +213,7 @@ def test_no_command_lets_a_secret_out(
     of its output.
     """
     registry = RegistryServer(user="headrace", password=CANARY)
-    with PostgresServer() as postgres, registry:
+    with PostgresServer() as postgres, registry, receiving() as receiver:
         registry.put("plays-value", secrets_workspace.SCHEMA)
         site = make_site(
             tmp_path,
@@ -222,6 +224,7 @@ def test_no_command_lets_a_secret_out(
             # So does this one; that the node gets them is what unit tests look at.
             search=search_node.url.replace("//", f"//headrace:{CANARY}@"),
             keyed=search_node.url,
+            lineage=receiver.url.replace("//", f"//headrace:{CANARY}@"),
         )
         with Watch(site.temporary) as watch:
             leaked = [
@@ -234,6 +237,8 @@ def test_no_command_lets_a_secret_out(
         workspace = load_workspace(site.root)
         in_tables = [table for table in TABLES if leaks(all_of_a_table(workspace, table))]
     assert leaked + sorted(watch.found) + site.leaks() + in_tables == []
+    assert {one["job"]["name"] for one in receiver.events} >= {"stream.plays", "replay.counts"}
+    assert not any(leaks(json.dumps(one).encode()) for one in receiver.events)
     assert watch.looked_at == {"cmdline", "environ", "temporary file"}
     cluster = KafkaCluster(workspace.cluster("consumer"))
     for topic in TOPICS:
@@ -307,6 +312,7 @@ def test_no_error_lets_a_secret_out(tmp_path: Path, capfd: pytest.CaptureFixture
         registry=f"http://headrace:{CANARY}@127.0.0.1:1",
         search=f"http://headrace:{CANARY}@127.0.0.1:1",
         keyed="http://127.0.0.1:1",
+        lineage=f"http://headrace:{CANARY}@127.0.0.1:1",
     )
     commands = [one for one in every_command() if not one.lasts]
     with Watch(site.temporary) as watch:
@@ -327,6 +333,7 @@ def test_no_answer_over_http_lets_a_secret_out(tmp_path: Path) -> None:
         registry=f"http://headrace:{CANARY}@127.0.0.1:1",
         search=f"http://headrace:{CANARY}@127.0.0.1:1",
         keyed="http://127.0.0.1:1",
+        lineage=f"http://headrace:{CANARY}@127.0.0.1:1",
     )
     (command,) = (one for one in every_command() if one.name == "headrace ui")
     process = site.start(command, "text")
