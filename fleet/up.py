@@ -177,7 +177,6 @@ class Fleet:
             if wanted is None or wanted.fingerprint != fingerprint:
                 what = "stopping" if wanted is None else "changing"
                 log.info(what, kind=key[0], name=key[1])
-                self._runs.end(key)
                 unit.leave()
                 self._leaving[key] = unit
                 del self._units[key]
@@ -199,6 +198,8 @@ class Fleet:
         self._restless = [one for one in units if not one.is_at_work]
         left = {key for key, one in self._leaving.items() if one.has_left}
         if left:
+            for key in left:
+                self._runs.end(key)
             self._leaving = {key: one for key, one in self._leaving.items() if key not in left}
             # What had to wait for them begins.
             self._match()
