@@ -106,6 +106,42 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerBatch:
+    """What a batch did, all partitions together; `lost` offsets were gone before they were read."""
+
+    batch: int
+    at: str
+    read: int
+    written: int
+    filtered: int
+    dropped: int
+    quarantined: int
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerHistory:
+    """The batches of an output that its ledger still names, the newest last.
+
+    Kafka compacts a ledger: of older batches only the sums stay. `is_cut` says that there are more,
+    and that a page reads no further back.
+    """
+
+    output: str
+    batches: Sequence[LedgerBatch] = ()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """Where another tool shows something: what it is (topic, table, dashboard, Spark UI), and its name."""
+
+    what: str
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class SettingRow:
     """A setting that something runs with, and where its value comes from; secrets are `***`."""
 
