@@ -73,7 +73,8 @@ def run_fleet(  # noqa: PLR0913 - as the command is asked for
         with session(workspace, name, settings, lasting=True) as spark:
             fleet = Fleet(workspace, spark, region, folder, () if only is None else only.outputs)
             fleet.take(seen)
-            facts = FleetFacts(workspace, fleet.units, fleet.problems, region)
+            ui = spark.sparkContext.uiWebUrl
+            facts = FleetFacts(workspace, fleet.units, fleet.problems, region, ui)
             board.show(facts, FleetActs(workspace))
             say(fleet.as_text("headrace up" if path is None else shown_path(path)))
             fleet.run(follower, board.drain)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fleet.details import declared_in, effective_of, explained, setting_rows
+from fleet.page_details import PageDetails, link_rows
 from fleet.quarantine_rows import quarantine_row
 from fleet.quarantine_trial import quarantine_trial
 from fleet.replays import replay_row, replay_rows
 from fleet.status import overall
+from headrace.config.app.file import App
+from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.file import Stream
 from headrace.contract import QUARANTINE
 from headrace.errors import HeadraceError
@@ -42,14 +45,20 @@ if TYPE_CHECKING:
     from fleet.status import Overall
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.app_rows import AppDetail
     from headrace.http.detail_rows import (
         DeclaredRow,
+        LedgerHistory,
         LedgerRow,
+        LinkRow,
         QuarantineRow,
         QuarantineTrial,
         SettingRow,
     )
     from headrace.http.rows import ReplayRow
+    from headrace.http.table_rows import TableDetail
+
+C = TypeVar("C", LakeTable, App)
 
 
 class StatusFacts(Facts):
@@ -62,6 +71,7 @@ class StatusFacts(Facts):
         # What follows from the files of one look.
         self._declared: tuple[Overall | None, Sequence[DeclaredRow]] = (None, ())
         self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
+        self._details = PageDetails()
 
     def jobs(self) -> Iterator[tuple[str, str]]:
         """Return all streams, lake tables and applications."""
@@ -127,6 +137,33 @@ class StatusFacts(Facts):
         if found is not None and found is not self._declared[0]:
             self._declared = found, [declared_in(one) for one in found.files]
         return self._declared[1]
+
+    def table(self, name: str) -> TableDetail | None:
+        """Return what the files and snapshots of a lake table tell."""
+        config = next((one for one in self._configs(LakeTable) if one.name == name), None)
+        if config is None:
+            return None
+        return self._details.table(self._workspace, config, self._configs(App))
+
+    def app(self, name: str) -> AppDetail | None:
+        """Return what an application keeps of its batches on this host."""
+        config = next((one for one in self._configs(App) if one.name == name), None)
+        return None if config is None else self._details.app(self._workspace, config)
+
+    def history(self, stream: str) -> Sequence[LedgerHistory] | None:
+        """Return the last batches in a stream's ledgers."""
+        found = self._stream(stream)
+        return None if found is None else self._details.history(self._workspace, found)
+
+    def links(self, kind: str, name: str) -> Sequence[LinkRow]:
+        """Return where other tools show something."""
+        rows = (one for one in self.declared() if (one.kind, one.name) == (kind, name))
+        return [link for one in rows for link in link_rows(self._workspace.links, one)]
+
+    def _configs(self, kind: type[C]) -> list[C]:
+        whole = self._overall.value()
+        files = () if whole is None else whole.files
+        return [one.config for one in files if isinstance(one.config, kind)]
 
     def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
         """Return the ledgers of a stream as they are in Kafka."""

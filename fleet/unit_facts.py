@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleet.details import declared_row, explained, setting_rows
 from fleet.line_unit import LineUnit
+from fleet.page_details import PageDetails, link_rows
 from fleet.quarantine_rows import quarantine_row
 from fleet.quarantine_trial import quarantine_trial
 from fleet.replays import replay_row, replay_rows
@@ -33,8 +34,17 @@ if TYPE_CHECKING:
     from fleet.process_unit import ProcessUnit
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
-    from headrace.http.detail_rows import LedgerRow, QuarantineRow, QuarantineTrial, SettingRow
+    from headrace.http.app_rows import AppDetail
+    from headrace.http.detail_rows import (
+        LedgerHistory,
+        LedgerRow,
+        LinkRow,
+        QuarantineRow,
+        QuarantineTrial,
+        SettingRow,
+    )
     from headrace.http.rows import ReplayRow, State
+    from headrace.http.table_rows import TableDetail
     from headrace.metrics.text import Sample
     from headrace.problems import Problem
 
@@ -48,7 +58,10 @@ class FleetFacts(Facts):
         units: Callable[[], Sequence[tuple[Wanted, LineUnit | ProcessUnit | None]]],
         problems: Callable[[], Iterable[Problem]],
         region: str | None = None,
+        spark_ui: str | None = None,
     ) -> None:
+        self._spark_ui = spark_ui
+        self._details = PageDetails()
         self._workspace = workspace
         self._region = region
         self._units = units
@@ -106,6 +119,38 @@ class FleetFacts(Facts):
             name = shown_path(path)
             found.append(DeclaredRow("file", name, name, problem=str(problem)))
         return found
+
+    def table(self, name: str) -> TableDetail | None:
+        """Return what the files and snapshots of a lake table tell."""
+        wanted = self._wanted("lake_table", name)
+        if wanted is None or not isinstance(wanted.config, LakeTable):
+            return None
+        apps = [one.config for one, _ in self._units() if isinstance(one.config, App)]
+        return self._details.table(wanted.workspace, wanted.config, apps)
+
+    def app(self, name: str) -> AppDetail | None:
+        """Return what an application, which runs in a process of its own, keeps of its batches."""
+        wanted = self._wanted("app", name)
+        if wanted is None or not isinstance(wanted.config, App):
+            return None
+        return self._details.app(wanted.workspace, wanted.config)
+
+    def history(self, stream: str) -> Sequence[LedgerHistory] | None:
+        """Return the last batches in a stream's ledgers."""
+        found = self._stream(stream)
+        return None if found is None else self._details.history(found[1], found[0])
+
+    def links(self, kind: str, name: str) -> Sequence[LinkRow]:
+        """Return where other tools show something, and the Spark UI of this process if it is on."""
+        wanted = self._wanted(kind, name)
+        if wanted is None:
+            return ()
+        # An application has a process, and a Spark UI, of its own.
+        spark_ui = None if kind == "app" else self._spark_ui
+        return link_rows(self._workspace.links, self._row(wanted), spark_ui)
+
+    def _wanted(self, kind: str, name: str) -> Wanted | None:
+        return next((one for one, _ in self._units() if one.key == (kind, name)), None)
 
     def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
         """Return the ledgers of a stream as its jobs have them."""
