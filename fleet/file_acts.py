@@ -27,14 +27,19 @@ def check_files(root: Path, files: Mapping[str, str]) -> FilesCheck:
 
 def save_files(root: Path, files: Mapping[str, str], seen: Mapping[str, str]) -> FilesSaved:
     """Write all of the files, or none."""
-    proposal = propose(root, files)
+    return save_proposal(propose(root, files), seen)
+
+
+def save_proposal(proposal: Proposal, seen: Mapping[str, str]) -> FilesSaved:
+    """Write what was proposed, or nothing: then with the check of it beside the files of now."""
     check = check_of(proposal)
     if proposal.problems:
         return FilesSaved(check=check)
     try:
         saved = save(proposal, seen)
     except FilesChanged as changed:
-        return FilesSaved(changed=changed.paths, check=check_files(root, files))
+        texts = {one.path: one.content.decode() for one in proposal.files}
+        return FilesSaved(changed=changed.paths, check=check_files(proposal.root, texts))
     log.info("files were saved over HTTP", files=saved)
     return FilesSaved(saved, check=check)
 

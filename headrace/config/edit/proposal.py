@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from headrace import proposed_files
 from headrace.config.edit.folder import SCHEMA, NotEditable, check_new_name, check_path, opened
 from headrace.config.edit.folder import folder_of as open_folder
+from headrace.config.edit.plain_secrets import line_of_secret
 from headrace.config.edit.reach import beyond_reach
 from headrace.config.validate import check_workspace, checked_workspace
 from headrace.errors import UsageError
@@ -52,9 +53,16 @@ class ProposedFile:
 
     @property
     def diff(self) -> str:
-        """The difference as `diff -u` shows it; of a new file all lines, and nothing if it is equal."""
+        """The difference as `diff -u` shows it; of a new file all lines, and nothing if it is equal.
+
+        A file that may have a secret in it is not shown.
+        """
         before, after = _lines(self.was or b""), _lines(self.content)
         old = "/dev/null" if self.was is None else f"a/{self.path}"
+        line = line_of_secret("".join(before))
+        if line is not None and before != after:
+            said = f"The difference is not shown: line {line} of the file may have a secret in it."
+            return f"--- {old}\n+++ b/{self.path}\n{said}\n"
         return "".join(difflib.unified_diff(before, after, old, f"b/{self.path}"))
 
 
@@ -187,7 +195,11 @@ def _of_one(proposal: Proposal, known: Mapping[str, CheckedFile]) -> Iterator[Pr
 
 
 def _lines(content: bytes) -> Sequence[str]:
-    return content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").splitlines(True)
+    text = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n\\ No newline at end of file\n"
+    return lines
 
 
 __all__ = ["NEW", "NotEditable", "Proposal", "ProposedFile", "current", "propose"]
