@@ -12,6 +12,7 @@ from headrace.config.common.scalars import is_name
 from headrace.config.stream.file import Stream
 from headrace.config.stream.sinks import TopicSink
 from headrace.config.validate import checked_workspace
+from headrace.problems import counted
 from headrace.records.json.inferring import infer
 from headrace.schema.avro import to_avro
 
@@ -79,7 +80,7 @@ class FormDefaults:
         if found is None and sampled.records and sampled.format == "json":
             notes.append("no sample is a JSON object: write the schema, or choose another format")
         elif found is not None and found.others:
-            notes.append(f"{found.others} of the samples are no JSON objects")
+            notes.append(f"not a JSON object: {counted(found.others, 'sample')}")
         values = {
             "format": sampled.format,
             "schema": schema,

@@ -102,7 +102,7 @@ def read_newest(cluster: Cluster, topic: str) -> Sampled:
                     break
             if left_bytes < 0 or time.monotonic() > until_s:
                 break
-    found.sort(key=lambda one: one.timestamp_ms, reverse=True)
+    found.sort(key=lambda one: (one.timestamp_ms, one.offset()), reverse=True)
     return Sampled(found, sum(map(len, spans.values())))
 
 

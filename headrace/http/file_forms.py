@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 2**21
 MOST_FIELDS: Final = 64
 OK, SEE_OTHER, BAD, UNKNOWN, CHANGED, TOO_LARGE = 200, 303, 400, 404, 409, 413
+UNAVAILABLE: Final = 503
 NEW_STREAM: Final = "/streams/new"
 # The fields of a stream, by what they are called on the page.
 FIELDS: Final = {
@@ -176,6 +177,9 @@ class _Forms:
         return {name: said[0].replace("\r\n", "\n") for name, said in found.items()}
 
     def _not_here(self) -> Response:
+        if self._board.facts is None:
+            message = f"{self._board.command} is starting"
+            return self._problem(message, "Load the page again in a moment.", UNAVAILABLE)
         advice = "It is declared by a file for many topics, or it is of another workspace."
         return self._problem(
             "No file of this workspace can be changed for that here", advice, UNKNOWN

@@ -83,6 +83,9 @@ def post(one: Served, path: str, fields: dict[str, str], **headers: str) -> Answ
 
 def test_a_stream_is_made_from_the_form_without_a_script(root: Path) -> None:
     with room(root) as one:
+        asked = one.ask("/streams/new").body
+        assert '<select id="from-cluster" name="cluster">' in asked
+        assert '<input id="from-topic" name="topic"' in asked
         page = one.ask(NEW)
         found = Reader(page.body)
         assert (page.status, found.unbalanced) == (200, [])
@@ -112,6 +115,18 @@ def test_a_stream_is_made_from_the_form_without_a_script(root: Path) -> None:
         assert "clicks starting Declared in streams/clicks.yaml" in Reader(page.body).text
         (root / "streams/clicks.yaml").unlink()
         assert one.ask("/streams/clicks").status == 404
+
+
+def test_every_id_is_one_elements_and_every_input_has_a_label(root: Path) -> None:
+    with room(root) as one:
+        for path in ("/streams/new", NEW, "/streams/playback/region?region=eu"):
+            body = one.ask(path).body
+            ids = re.findall(r'\sid="([^"]*)"', body)
+            assert len(ids) == len(set(ids))
+            labels = set(re.findall(r'<label for="([^"]*)"', body))
+            typed = re.findall(r'<(?:input|select|textarea) id="([^"]*)"', body)
+            assert typed
+            assert labels >= {*typed}
 
 
 def test_a_file_that_changed_meanwhile_is_shown_and_not_overwritten(root: Path) -> None:
