@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fleet.file_acts import check_of, save_proposal
-from fleet.form_defaults import FormDefaults, folder_of_kind
+from fleet.form_defaults import FormDefaults
+from fleet.stream_files import StreamFiles
 from fleet.topic_samples import Sampled, TopicSamples, sample_row, topics_of
 from headrace.config.common.scalars import is_name
 from headrace.config.edit.proposal import propose
-from headrace.config.edit.stream_text import (
-    StreamChoice,
-    TableChoice,
-    Text,
-    stream_text,
-    table_text,
-)
 from headrace.config.load import load_workspace, stream_of
 from headrace.config.stream.effective import effective
-from headrace.errors import HeadraceError, Terminal
+from headrace.errors import HeadraceError
 from headrace.http.new_stream_rows import StreamForm
 from headrace.schema.avro import to_avro
 from router.explain.explanation import explain
 from router.explain.report import as_dict
-from router.plan.planner import Planner, output_schema
+from router.plan.planner import Planner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,12 +30,12 @@ if TYPE_CHECKING:
     from headrace.problems import Problem
     from router.plan.model import RoutePlan
 
-UNNAMED: Final = "new-stream"
 TAKEN: Final = "there is already such a stream; choose another name"
 NO_NAME: Final = "a name of a-z, 0-9, _ and -, not new"
 # The page of a new stream has this address.
 RESERVED: Final = "new"
 MOST_SHOWN: Final = 5
+OUTCOMES: Final = {"written": "written", "filtered": "filtered", "bad": "rejected"}
 
 
 class NewStreams:
@@ -71,8 +64,11 @@ class NewStreams:
         self, values: Mapping[str, str], *, is_first: bool
     ) -> tuple[StreamForm, Proposal | None]:
         workspace = load_workspace(self._root)
-        found = StreamForm(dict(values), sorted(workspace.clusters), sorted(workspace.catalogs))
         name, topic = values.get("cluster", ""), values.get("topic", "").strip()
+        if not name and len(workspace.clusters) == 1:
+            name = next(iter(workspace.clusters))
+        values = {**values, "cluster": name, "topic": topic}
+        found = StreamForm(values, sorted(workspace.clusters), sorted(workspace.catalogs))
         if name not in workspace.clusters:
             return found, None
         cluster = workspace.cluster(name)
@@ -86,7 +82,7 @@ class NewStreams:
 
 
 class _Draft:
-    """What is typed in a form, as files of the workspace."""
+    """A form as it is typed, and what is wrong with it by field."""
 
     def __init__(
         self, workspace: Workspace, values: Mapping[str, str], sampled: Sampled, *, is_first: bool
@@ -94,131 +90,58 @@ class _Draft:
         self._workspace = workspace
         self._sampled = sampled
         self._defaults = FormDefaults(workspace, values["cluster"], values["topic"].strip())
-        self.values = {name: text.strip() for name, text in values.items()}
+        self._values = {name: text.strip() for name, text in values.items()}
         self._notes: Sequence[str] = ()
         if is_first:
             proposed, self._notes = self._defaults.of(sampled)
-            self.values = {**proposed, **{key: text for key, text in self.values.items() if text}}
+            self._values |= proposed
+        self._files = StreamFiles(workspace.root, self._defaults, self._values)
         self._plan: RoutePlan | None = None
-        self.problems: dict[str, list[str]] = {}
+        self._problems: dict[str, list[str]] = {}
 
     def form(self, found: StreamForm) -> tuple[StreamForm, Proposal]:
         """Return the form with all that its values would do, and the files of it."""
-        masked = self._defaults.masked
-        row = sample_row(
-            self.values["cluster"], self.values["topic"], self._sampled, masked, self._notes
-        )
-        found = replace(found, values=self.values, sample=row)
+        cluster, topic = self._values["cluster"], self._values["topic"]
+        row = sample_row(cluster, topic, self._sampled, self._defaults.masked, self._notes)
         self._check_name()
-        proposal = propose(self._workspace.root, self._stream_files())
+        proposal = propose(self._workspace.root, self._files.of_stream())
         preview, preview_problem = None, None
         if not proposal.problems:
             try:
                 preview = self._preview(proposal)
             except HeadraceError as problem:
                 preview_problem = str(problem)
-        if not proposal.problems and self._has_table():
+        if not proposal.problems and self._files.has_table:
             proposal = self._with_table(proposal)
         self._say(proposal)
         check = check_of(proposal)
-        if TAKEN in self.problems.get("name", ()):
+        if TAKEN in self._problems.get("name", ()):
             # What another stream's file would become is of no interest.
             check = replace(check, files=())
         whole = replace(
             found,
-            check=replace(check, ok=check.ok and not self.problems),
-            problems=self.problems,
+            values=self._values,
+            sample=row,
+            check=replace(check, ok=check.ok and not self._problems),
+            problems=self._problems,
             preview=preview,
             preview_problem=preview_problem,
             schema=self._schema_of_registry(),
         )
         return whole, proposal
 
-    @property
-    def _stem(self) -> str:
-        name = self.values.get("name", "")
-        return name if is_name(name) else UNNAMED
-
-    @property
-    def _paths(self) -> dict[str, str]:
-        folders = {
-            kind: folder_of_kind(self._defaults.files, self._workspace.root, kind)
-            for kind in ("stream", "lake_table", "schema")
-        }
-        table = f"{self._stem}_{self.values.get('output') or 'all'}"
-        table = table if is_name(table) else f"{self._stem}_table"
-        found = {
-            "stream": f"{folders['stream']}{self._stem}.yaml",
-            "schema": f"{folders['schema']}{self._stem}.avsc",
-            "lake_table": f"{folders['lake_table']}{table}.yaml",
-            "table_schema": f"{folders['schema']}{table}.avsc",
-        }
-        if found["lake_table"] == found["stream"]:
-            found["lake_table"] = f"{folders['lake_table']}{table}_table.yaml"
-        return found
-
     def _check_name(self) -> None:
-        name = self.values.get("name", "")
+        name, files = self._values.get("name", ""), self._files
         if not is_name(name) or name == RESERVED:
             self._report("name", NO_NAME)
-        elif name in self._defaults.names("stream") or self._is_there(self._paths["stream"]):
+        elif name in self._defaults.names("stream") or files.is_there(files.stream_path):
             self._report("name", TAKEN)
-        if self._has_table() and self._is_there(self._paths["lake_table"]):
-            self._report("name", f"there is already a file {self._paths['lake_table']}")
-
-    def _is_there(self, path: str) -> bool:
-        return (self._workspace.root / path).exists()
-
-    def _has_table(self) -> bool:
-        return bool(self.values.get("catalog"))
-
-    def _stream_files(self) -> dict[str, str]:
-        found = {self._paths["stream"]: str(self._stream_text())}
-        if self._has_schema_file():
-            found[self._paths["schema"]] = self.values.get("schema", "")
-        return found
-
-    def _has_schema_file(self) -> bool:
-        return self.values.get("format") == "json"
-
-    def _stream_text(self) -> Text:
-        given = self.values.get
-        form = given("format", "")
-        masked = (
-            [] if form == "raw" else [one for one in self._defaults.masked if self._has_field(one)]
-        )
-        choice = StreamChoice(
-            name=given("name", ""),
-            cluster=given("cluster", ""),
-            topic=given("topic", ""),
-            format=form,
-            schema=self._paths["schema"] if self._has_schema_file() else "",
-            registry=given("registry", ""),
-            subject=given("subject", "") or f"{given('topic', '')}-value",
-            required=re.split(r"[\s,]+", given("required", "").strip(", \n\t\r"))
-            if given("required")
-            else (),
-            masked=masked,
-            output=given("output", ""),
-            filter=given("filter", ""),
-            project=[line.strip() for line in given("project", "").splitlines() if line.strip()],
-            sink_cluster=given("sink_cluster", ""),
-            sink_topic=given("sink_topic", ""),
-            sink_format="raw" if form == "raw" else "json",
-            key=given("key", ""),
-        )
-        return stream_text(choice)
-
-    def _has_field(self, path: str) -> bool:
-        """Whether a schema that is in the form has the field; one of a registry may have it."""
-        return (
-            not self._has_schema_file()
-            or f'"{path.rsplit(".", maxsplit=1)[-1]}"' in self.values.get("schema", "")
-        )
+        if files.has_table and files.is_there(files.table_path):
+            self._report("name", f"there is already a file {files.table_path}")
 
     def _preview(self, proposal: Proposal) -> dict[str, Any]:
         """Return what the stream would make of the records that were read."""
-        checked = proposal.checked[self._paths["stream"]]
+        checked = proposal.checked[self._files.stream_path]
         with proposal.in_place():
             stream = effective(stream_of(checked), self._workspace, None)
             self._plan = Planner(self._workspace, stream).plan()
@@ -227,68 +150,41 @@ class _Draft:
 
     def _with_table(self, proposal: Proposal) -> Proposal:
         try:
-            return propose(self._workspace.root, {**self._stream_files(), **self._table_files()})
+            texts = {**self._files.of_stream(), **self._files.of_table(self._plan)}
+            return propose(self._workspace.root, texts)
         except HeadraceError as problem:
-            self._report("table", str(problem.message))
+            self._report("table", problem.message)
             return proposal
-
-    def _table_files(self) -> dict[str, str]:
-        if self._plan is None:
-            raise Terminal("the columns of the output are not known yet")
-        if self.values.get("format") == "raw":
-            raise Terminal("a table of a topic of format raw is declared by hand")
-        [outlet] = self._plan.outlets
-        schema = output_schema(outlet, self._plan.source.schema)
-        return {
-            self._paths["lake_table"]: str(self._table_text()),
-            self._paths["table_schema"]: f"{json.dumps(to_avro(schema), indent=2)}\n",
-        }
-
-    def _table_text(self) -> Text:
-        given = self.values.get
-        partition = [line.strip() for line in given("partition", "").splitlines() if line.strip()]
-        return table_text(
-            TableChoice(
-                name=self._paths["lake_table"].rpartition("/")[2].removesuffix(".yaml"),
-                cluster=given("sink_cluster", ""),
-                topic=given("sink_topic", ""),
-                schema=self._paths["table_schema"],
-                catalog=given("catalog", ""),
-                database=given("database", ""),
-                table=given("table", ""),
-                partition=partition,
-            )
-        )
 
     def _say(self, proposal: Proposal) -> None:
         """Put each mistake to the field that it is made of."""
-        root, paths = proposal.root, self._paths
-        texts = {paths["stream"]: self._stream_text()}
-        if paths["lake_table"] in proposal.hashes:
-            texts[paths["lake_table"]] = self._table_text()
-        of_schema = [one for one in proposal.problems if one.path == root / paths["schema"]]
+        root, files = proposal.root, self._files
+        texts = {root / files.stream_path: files.stream_text}
+        if files.table_path in proposal.hashes:
+            texts[root / files.table_path] = files.table_text
+        schema = root / files.schema_path
+        has_bad_schema = any(one.path == schema for one in proposal.problems)
         for one in proposal.problems:
-            text = next((text for path, text in texts.items() if one.path == root / path), None)
-            field = "" if text is None else text.field_of(one.line)
-            if one in of_schema:
-                field = "schema"
-            elif field == "schema" and of_schema:
+            text = texts.get(one.path)
+            field = "schema" if one.path == schema else text.field_of(one.line) if text else ""
+            if field == "schema" and has_bad_schema and one.path != schema:
+                # The stream's file says the same of it.
                 continue
             self._report(field, _sentence(one))
 
     def _report(self, field: str, sentence: str) -> None:
-        said = self.problems.setdefault(field, [])
+        said = self._problems.setdefault(field, [])
         if sentence not in said:
             said.append(sentence)
 
     def _schema_of_registry(self) -> str | None:
-        if self._plan is None or self.values.get("format") != "avro":
+        if self._plan is None or self._values.get("format") != "avro":
             return None
         return json.dumps(to_avro(self._plan.source.schema), indent=2)
 
 
 def counted_outcomes(found: dict[str, Any]) -> dict[str, Any]:
-    """Return an explanation with its first records, and how many had which outcome by output."""
+    """Return an explanation with some records, and how many had which outcome by output."""
     records: Sequence[dict[str, Any]] = found["records"]
     counts = {
         name: {"written": 0, "filtered": 0, "rejected": 0, "unknown": 0}
@@ -297,19 +193,11 @@ def counted_outcomes(found: dict[str, Any]) -> dict[str, Any]:
     for record in records:
         for name, count in counts.items():
             outcome = "bad" if record["bad"] else (record["outputs"][name] or {}).get("outcome")
-            count[
-                {"written": "written", "filtered": "filtered", "bad": "rejected"}.get(
-                    outcome or "", "unknown"
-                )
-            ] += 1
+            count[OUTCOMES.get(outcome or "", "unknown")] += 1
     # Those that are rejected first: they say what has to be changed.
     first = sorted(records, key=lambda one: one["bad"] is None)[:MOST_SHOWN]
-    return {
-        **found,
-        "records": sorted(first, key=lambda one: one["line"]),
-        "counts": counts,
-        "many": len(records),
-    }
+    some = sorted(first, key=lambda one: int(one["line"]))
+    return {**found, "records": some, "counts": counts, "many": len(records)}
 
 
 def _sentence(problem: Problem) -> str:

@@ -78,7 +78,8 @@ class _Forms:
         self._board = board
 
     async def new_stream(self, request: Request) -> Response:
-        values = _named(request.query_params, STREAM_FIELDS)
+        # A link of another page may lead here: it chooses what is read, and nothing else.
+        values = _named(request.query_params, ("cluster", "topic"))
         return await self._stream(values, is_first=True)
 
     async def post_stream(self, request: Request) -> Response:

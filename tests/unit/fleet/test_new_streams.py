@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import struct
 from typing import TYPE_CHECKING
 
+import fastavro
 import pytest
 
 from fleet.new_streams import NewStreams
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from headrace.config.workspace.workspace import Cluster
     from headrace.http.new_stream_rows import StreamForm
+    from tests.registry_server import RegistryServer
 
 EVENTS = [
     {"id": f"e{number}", "kind": "click" if number % 2 else "view", "at": "2026-03-01T00:00:00Z"}
@@ -207,6 +211,30 @@ def test_topics_without_records_and_with_others_than_json(root: Path) -> None:
     assert "registry" in avro.problems
     raw = forms(root, b"\0\xff").form({**avro.values, "format": "raw"}, is_first=False)
     assert raw.problems == {}
+
+
+def test_avro_takes_the_schema_of_the_registry(root: Path, registry_server: RegistryServer) -> None:
+    schema = {"type": "record", "name": "Click", "fields": [{"name": "id", "type": "string"}]}
+    held = registry_server.put("clicks-value", schema)
+    value = io.BytesIO()
+    fastavro.schemaless_writer(value, fastavro.parse_schema(schema), {"id": "e1"})
+    streams = forms(root, struct.pack(">bI", 0, held.id) + value.getvalue())
+    proposed = first(streams)
+    assert (proposed.values["format"], proposed.values["subject"]) == ("avro", "clicks-value")
+    values = {**proposed.values, "registry": registry_server.url}
+    form = streams.form(values, is_first=False)
+    assert (form.problems, form.preview_problem) == ({}, None)
+    assert json.loads(form.schema or "")["fields"] == [{"name": "id", "type": "string"}]
+    assert form.preview is not None
+    assert form.preview["records"][0]["read"] == {"id": "e1"}
+    assert form.check is not None
+    # The schema stays in the registry.
+    assert [one.path for one in form.check.files] == ["streams/clicks.yaml"]
+    assert streams.save(values, form.check.seen).saved == ["streams/clicks.yaml"]
+    # The next stream begins with the registry that this one has.
+    assert first(streams, "others").values["registry"] == registry_server.url
+    missing = streams.form({**values, "name": "c2", "subject": "nobody"}, is_first=False)
+    assert "nobody" in (missing.preview_problem or "")
 
 
 def test_the_folders_are_those_of_the_workspace(files: Files) -> None:
