@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from headrace.config.common.scalars import is_name
 from headrace.config.stream.file import Stream
 from headrace.config.stream.sinks import TopicSink
-from headrace.config.validate import checked_workspace
 from headrace.problems import counted
 from headrace.records.json.inferring import infer
 from headrace.schema.avro import to_avro
@@ -32,15 +31,13 @@ EMPTY: Final = '{\n  "type": "record",\n  "name": "NAME",\n  "fields": [\n    {"
 class FormDefaults:
     """A workspace's files, asked for what a new one beside them would be like."""
 
-    def __init__(self, workspace: Workspace, cluster: str, topic: str) -> None:
+    def __init__(
+        self, workspace: Workspace, cluster: str, topic: str, files: Sequence[CheckedFile]
+    ) -> None:
         self._workspace = workspace
         self._cluster = cluster
         self._topic = topic
-
-    @cached_property
-    def files(self) -> Sequence[CheckedFile]:
-        """The files of streams, lake tables and applications."""
-        return checked_workspace(self._workspace.root)[1]
+        self.files = files
 
     def names(self, kind: str) -> set[str]:
         """Return the names that files of a kind have."""
@@ -54,18 +51,21 @@ class FormDefaults:
         """
         found: dict[str, str] = {}
         for one in self.files:
-            config = one.example
-            if not isinstance(config, Stream) or not config.hygiene.mask:
-                continue
-            main = one.file.known.main_name
-            bad = config.quarantine
-            topics = [(config.source.cluster, config.source.topic)]
-            topics += [] if bad is None else [(bad.cluster, bad.topic)]
-            if any(
-                topic == self._topic and main(name) == main(self._cluster) for name, topic in topics
-            ):
-                found |= dict.fromkeys(config.hygiene.mask, config.name)
+            # As it is written: a file with a mistake may run in its last good form.
+            names = one.file.mapping("hygiene", "mask")
+            if one.kind == "stream" and names and self._is_of_topic(one):
+                found |= dict.fromkeys(names, str(one.document.get("name")))
         return found
+
+    def _is_of_topic(self, one: CheckedFile) -> bool:
+        """Whether a stream reads this topic, in any region, or keeps its rejected records here."""
+        topics = {self._topic, self._topic.removesuffix(".quarantine")}
+        if one.template is not None:
+            return any(one.template.match(topic) is not None for topic in topics)
+        source, bad = one.file.at("source"), one.file.at("hygiene", "quarantine")
+        own = source.text("topic")
+        read = {own, *(each.text("source", "topic") for each in one.file.entries("overrides"))}
+        return not topics.isdisjoint(read) or bad.text("topic") == self._topic
 
     def of(self, sampled: Sampled) -> tuple[dict[str, str], Sequence[str]]:
         """Return the values of all fields, and what was left out of the schema."""

@@ -11,6 +11,7 @@ from fleet.form_defaults import FormDefaults
 from fleet.stream_files import StreamFiles
 from fleet.topic_samples import Sampled, TopicSamples, sample_row, topics_of
 from headrace.config.common.scalars import is_name
+from headrace.config.edit.known_checks import KnownChecks
 from headrace.config.edit.proposal import propose
 from headrace.config.load import load_workspace, stream_of
 from headrace.config.stream.effective import effective
@@ -44,6 +45,7 @@ class NewStreams:
     def __init__(self, root: Path, samples: TopicSamples | None = None) -> None:
         self._root = root
         self._samples = samples or TopicSamples()
+        self._checks = KnownChecks()
 
     def form(self, values: Mapping[str, str], *, is_first: bool) -> StreamForm:
         """Return the form with what is known; the `is_first` one gets all its values proposed."""
@@ -76,7 +78,8 @@ class NewStreams:
             if not topic:
                 return replace(found, topics=topics_of(cluster)), None
             sampled = self._samples.of(cluster, topic, fresh=is_first)
-            return _Draft(workspace, values, sampled, is_first=is_first).form(found)
+            draft = _Draft(workspace, values, sampled, self._checks, is_first=is_first)
+            return draft.form(found)
         except HeadraceError as problem:
             return replace(found, problem=problem.message, advice=problem.advice or None), None
 
@@ -85,11 +88,19 @@ class _Draft:
     """A form as it is typed, and what is wrong with it by field."""
 
     def __init__(
-        self, workspace: Workspace, values: Mapping[str, str], sampled: Sampled, *, is_first: bool
+        self,
+        workspace: Workspace,
+        values: Mapping[str, str],
+        sampled: Sampled,
+        checks: KnownChecks,
+        *,
+        is_first: bool,
     ) -> None:
         self._workspace = workspace
         self._sampled = sampled
-        self._defaults = FormDefaults(workspace, values["cluster"], values["topic"].strip())
+        self._checks = checks
+        files = checks.workspace(workspace.root)[1]
+        self._defaults = FormDefaults(workspace, values["cluster"], values["topic"], files)
         self._values = {name: text.strip() for name, text in values.items()}
         self._notes: Sequence[str] = ()
         if is_first:
@@ -104,7 +115,7 @@ class _Draft:
         cluster, topic = self._values["cluster"], self._values["topic"]
         row = sample_row(cluster, topic, self._sampled, self._defaults.masked, self._notes)
         self._check_name()
-        proposal = propose(self._workspace.root, self._files.of_stream())
+        proposal = propose(self._workspace.root, self._files.of_stream(), self._checks)
         preview, preview_problem = None, None
         if not proposal.problems:
             try:
@@ -151,7 +162,7 @@ class _Draft:
     def _with_table(self, proposal: Proposal) -> Proposal:
         try:
             texts = {**self._files.of_stream(), **self._files.of_table(self._plan)}
-            return propose(self._workspace.root, texts)
+            return propose(self._workspace.root, texts, self._checks)
         except HeadraceError as problem:
             self._report("table", problem.message)
             return proposal

@@ -36,6 +36,12 @@ def proposed_under(folder: Path) -> list[Path]:
     return sorted(path for path in _proposed.get() if path.is_relative_to(_normal(folder)))
 
 
+def is_proposed(path: Path) -> bool:
+    """Return whether this thread reads a proposed content there."""
+    files = _proposed.get()
+    return bool(files) and _normal(path) in files
+
+
 def read_bytes(path: Path) -> bytes:
     """Return what a file holds; OSError and ValueError are those of Path.read_bytes."""
     files = _proposed.get()
@@ -51,8 +57,7 @@ def read_text(path: Path) -> str:
 
 def is_file(path: Path) -> bool:
     """Return whether there is such a file; OSError and ValueError are those of Path.is_file."""
-    files = _proposed.get()
-    return (bool(files) and _normal(path) in files) or path.is_file()
+    return is_proposed(path) or path.is_file()
 
 
 def _normal(path: Path) -> Path:

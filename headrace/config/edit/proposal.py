@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from headrace import proposed_files
 from headrace.config.edit.folder import SCHEMA, NotEditable, check_new_name, check_path, opened
 from headrace.config.edit.folder import folder_of as open_folder
+from headrace.config.edit.known_checks import KnownChecks
 from headrace.config.edit.plain_secrets import line_of_secret
 from headrace.config.edit.reach import beyond_reach
-from headrace.config.validate import check_workspace, checked_workspace
 from headrace.errors import UsageError
 from headrace.problems import Problem, absolute, in_order
 from headrace.schema.avro import parse_avro
@@ -104,10 +104,12 @@ class Proposal:
             yield
 
 
-def propose(workspace_root: Path, texts: Mapping[str, str]) -> Proposal:
+def propose(
+    workspace_root: Path, texts: Mapping[str, str], checks: KnownChecks | None = None
+) -> Proposal:
     """Check the workspace as it would be with these texts, by paths below it. Nothing is written.
 
-    NotEditable is raised for a path that may not be written, before anything is read.
+    Whoever proposes often hands in the `checks` of last time. NotEditable is raised for a path that may not be written, before anything is read.
     """
     root = absolute(workspace_root)
     if not texts:
@@ -116,7 +118,7 @@ def propose(workspace_root: Path, texts: Mapping[str, str]) -> Proposal:
         raise UsageError(f"these are {len(texts)} files", f"send {MOST_FILES} at most")
     parts = {path: check_path(path) for path in texts}
     files = tuple(_file(root, path, parts[path], text) for path, text in texts.items())
-    return _checked(Proposal(root, files))
+    return _checked(Proposal(root, files), checks or KnownChecks())
 
 
 def current(root: Path, path: str) -> bytes | None:
@@ -150,11 +152,11 @@ def _as_written(text: str, was: bytes | None) -> bytes:
     return mark + lines.removeprefix("\ufeff").encode()
 
 
-def _checked(proposal: Proposal) -> Proposal:
+def _checked(proposal: Proposal, checks: KnownChecks) -> Proposal:
     root = proposal.root
     own = {root / one.path: one.path for one in proposal.files}
     with proposal.in_place():
-        report, files = checked_workspace(root)
+        report, files = checks.workspace(root)
     beyond = list(beyond_reach(root, set(own), files))
     known = {path: one for one in files if (path := own.get(one.document.path)) is not None}
     found = [one for one in report.problems if one.path not in {each.path for each in beyond}]
@@ -164,7 +166,7 @@ def _checked(proposal: Proposal) -> Proposal:
     found += [*beyond, *_of_one(proposal, known)]
     ours = [one for one in found if one.path in own]
     left = [one for one in found if one.path not in own]
-    there = set(check_workspace(root).problems) if left else set()
+    there = set(checks.workspace(root)[0].problems) if left else set()
     return Proposal(
         root,
         proposal.files,

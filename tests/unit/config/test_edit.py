@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headrace.config.edit import known_checks
 from headrace.config.edit.folder import Folder, NotEditable
+from headrace.config.edit.known_checks import KnownChecks
 from headrace.config.edit.proposal import NEW, propose
 from headrace.config.edit.saving import FilesChanged, save
+from headrace.config.kind_files import check_file
 from headrace.config.validate import check_workspace
 from headrace.errors import BadConfig, Terminal, UsageError
 from tests.unit.config.workspaces import STREAM
@@ -18,7 +21,9 @@ from tests.unit.config.workspaces import STREAM
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headrace.config.common.section import KnownNames
     from headrace.config.edit.proposal import Proposal
+    from headrace.config.kind_files import CheckedFile
     from tests.unit.config.workspaces import Files
 
 NEW_STREAM = STREAM.replace("name: playback", "name: other").replace(
@@ -385,3 +390,53 @@ def test_a_folder_that_cannot_be_written_is_said(
     monkeypatch.setattr(Folder, "draft", refuse)
     with pytest.raises(Terminal, match="nothing was saved: Read-only file system"):
         save(propose(files.root, {"streams/other.yaml": NEW_STREAM}))
+
+
+def test_a_file_that_is_as_it_was_is_not_checked_again_and_one_that_changed_is(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in files.root.rglob("*"):
+        os.utime(path, (1, 1))
+    # As if all had been written long ago.
+    monkeypatch.setattr(known_checks, "SETTLED_NS", -(10**18))
+    checked: list[str] = []
+
+    def check(path: Path, names: KnownNames) -> CheckedFile:
+        checked.append(path.name)
+        return check_file(path, names)
+
+    monkeypatch.setattr(known_checks, "check_file", check)
+    checks = KnownChecks()
+    kinds = sorted(one.name for one in files.root.rglob("*/*.yaml"))
+    assert propose(files.root, {"streams/other.yaml": NEW_STREAM}, checks).problems == ()
+    assert sorted(checked) == sorted([*kinds, "other.yaml"])
+    checked.clear()
+    wrong = NEW_STREAM.replace("'start'", "start")
+    assert propose(files.root, {"streams/other.yaml": wrong}, checks).problems != ()
+    assert checked == ["other.yaml"]
+    # A schema that is proposed, a file that changed, and one that stands beside a new one.
+    checked.clear()
+    schema = (files.root / "schemas/playback.avsc").read_text().replace('"country"', '"land"')
+    found = propose(files.root, {"schemas/playback.avsc": schema}, checks)
+    assert "playback.yaml" in checked
+    assert "streams/playback.yaml" in sentences(found)
+    files.write("streams/playback.yaml", STREAM.replace("upper(country)", "uper(country)"))
+    found = propose(files.root, {"streams/other.yaml": NEW_STREAM}, checks)
+    assert {one.path.name for one in found.others} == {"playback.yaml"}
+    files.write("streams/playback.yaml", STREAM)
+    twice = propose(files.root, {"streams/other.yaml": STREAM}, checks)
+    assert "a second stream" in sentences(twice)
+    assert propose(files.root, {"streams/other.yaml": NEW_STREAM}, checks).problems == ()
+    (files.root / "streams/playback.yaml").unlink()
+    assert propose(files.root, {"streams/other.yaml": STREAM}, checks).problems == ()
+
+
+def test_a_file_that_was_written_just_now_is_checked_again(files: Files) -> None:
+    checks = KnownChecks()
+    for text in (STREAM, STREAM.replace("upper(country)", "uper(country)"), STREAM):
+        path = files.root / "streams/playback.yaml"
+        path.write_text(text)
+        # A write within one tick of the clock.
+        os.utime(path, (1, 1))
+        found = propose(files.root, {"streams/other.yaml": NEW_STREAM}, checks)
+        assert bool(found.others) == (text != STREAM)

@@ -193,6 +193,23 @@ def test_fields_that_another_stream_of_the_topic_masks_stay_masked(files: Files)
         shown = json.dumps([form.preview, form.values, [one.diff for one in form.check.files]])  # type: ignore[union-attr]
         assert "u-secret" not in shown
     assert first(forms(files.root, event), "other").sample.hidden is None  # type: ignore[union-attr]
+    # With a mistake in it, the file still says what is masked; so does one for many topics.
+    for text, topic in (
+        (masked.replace("upper(country)", "uper(country)"), "playback_raw"),
+        (
+            masked.replace(
+                "name: playback\n",
+                "name: ${topic}\nfor_each: {cluster: fronting, topics: 'raw_.*'}\n",
+            )
+            .replace("topic: playback_raw,", "topic: '${topic}',")
+            .replace("playback_raw.quarantine", "${topic}.quarantine")
+            .replace("topic: playback_starts", "topic: '${topic}.starts'")
+            .replace("topic: ${topic}.quarantine", "topic: '${topic}.quarantine'"),
+            "raw_1",
+        ),
+    ):
+        files.write("streams/playback.yaml", text)
+        assert first(forms(files.root, event), topic).sample.hidden is not None  # type: ignore[union-attr]
 
 
 def test_topics_without_records_and_with_others_than_json(root: Path) -> None:
