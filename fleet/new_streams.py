@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fleet.file_acts import check_of, save_proposal
 from fleet.form_defaults import FormDefaults
 from fleet.stream_files import StreamFiles
-from fleet.topic_samples import Sampled, TopicSamples, sample_row, topics_of
+from fleet.topic_samples import Sampled, TopicSamples, sample_row, shown, topics_of
 from headrace.config.common.scalars import is_name
 from headrace.config.edit.known_checks import KnownChecks
 from headrace.config.edit.proposal import propose
@@ -157,7 +157,12 @@ class _Draft:
             stream = effective(stream_of(checked), self._workspace, None)
             self._plan = Planner(self._workspace, stream).plan()
         given = list(enumerate(self._sampled.records, start=1))
-        return counted_outcomes(as_dict(explain(self._plan, given, None)))
+        found = counted_outcomes(as_dict(explain(self._plan, given, None)))
+        if not self._defaults.masked:
+            for record in found["records"]:
+                value = self._sampled.records[record["line"] - 1].value()
+                record["given"] = shown(value)[0]
+        return found
 
     def _with_table(self, proposal: Proposal) -> Proposal:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fleet.file_acts import check_of, save_proposal
 from headrace.config.edit.proposal import current, propose
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from headrace.config.edit.proposal import Proposal
     from headrace.config.kind_files import CheckedFile
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+NO_NAME: Final = "a name of letters, digits, dots, _ and -, for example eu-west-1"
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 def region_form(root: Path, stream: str, values: Mapping[str, str]) -> RegionForm | None:
@@ -61,19 +62,34 @@ def _form(
     form = RegionForm(stream, path, given, regions, there)
     if not given.get("region"):
         return form, None
+    if not _NAME.fullmatch(given["region"]):
+        return replace(form, problems={"region": [NO_NAME]}), None
     try:
         proposal = propose(workspace.root, {path: _changed(workspace.root, path, given)})
     except HeadraceError as problem:
         return replace(form, problem=problem.message, advice=problem.advice or None), None
-    return replace(form, check=check_of(proposal)), proposal
+    check, problems = check_of(proposal), by_field(proposal, given["region"])
+    return replace(form, check=check, problems=problems), proposal
+
+
+def by_field(proposal: Proposal, region: str) -> dict[str, list[str]]:
+    """Return mistakes by the field that their line is made of; the others are under ``."""
+    [file] = proposal.files
+    lines, found = file.content.decode("utf-8-sig").splitlines(), dict[str, list[str]]()
+    inside = next((at for at, line in enumerate(lines) if line.strip() == f"{region}:"), len(lines))
+    for one in proposal.problems:
+        is_own = one.path == proposal.root / file.path and one.line > inside
+        key = lines[one.line - 1].strip().partition(":")[0] if is_own else ""
+        field = {"trigger": "trigger", "region": "label", region: "region"}.get(key, "")
+        if key == "source":
+            field = "topic" if "topic" in one.message.casefold() else "cluster"
+        advice = f" — {one.suggestion}" if one.suggestion else ""
+        place = "" if field else f"{one.shown_path}:{one.line}: "
+        found.setdefault(field, []).append(f"{place}{one.message}{advice}")
+    return found
 
 
 def _changed(root: Path, path: str, given: Mapping[str, str]) -> str:
-    if not _NAME.fullmatch(given["region"]):
-        raise Terminal(
-            f"{given['region'][:100]} is not a name of a region",
-            "use letters, digits, dots, _ and -, for example eu-west-1",
-        )
     try:
         text = (current(root, path) or b"").decode("utf-8-sig")
     except UnicodeDecodeError:

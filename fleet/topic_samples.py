@@ -134,15 +134,15 @@ def sample_row(
 
 
 def _row(record: GivenMessage) -> TopicRecord:
-    value, is_hex, is_cut = _shown(record.value())
-    key, _, _ = _shown(record.key())
+    value, is_hex, is_cut = shown(record.value())
+    key, _, _ = shown(record.key())
     at_ms = record.timestamp_ms
     at = None if at_ms == NO_TIME_MS else format_time_us(at_ms * 1000)
     size = len(record.value() or b"")
     return TopicRecord(record.partition(), record.offset(), at, size, key, value, is_hex, is_cut)
 
 
-def _shown(data: bytes | None) -> tuple[str | None, bool, bool]:
+def shown(data: bytes | None) -> tuple[str | None, bool, bool]:
     """Return bytes as text or as hex, whether that is hex, and whether it is cut."""
     if data is None:
         return None, False, False

@@ -75,6 +75,7 @@ class RegionForm:
     values: Mapping[str, str]
     clusters: Mapping[str, str | None] = field(default_factory=dict)
     deployments: Sequence[str] = ()
+    problems: Mapping[str, Sequence[str]] = field(default_factory=dict)
     problem: str | None = None
     advice: str | None = None
     check: FilesCheck | None = None

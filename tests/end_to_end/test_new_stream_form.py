@@ -113,8 +113,9 @@ def test_a_stream_by_the_form_runs_and_its_records_arrive(tmp_path: Path, broker
         page.goto(f"http://127.0.0.1:{up.port}/")
         assert page.inner_text("h1") == "Nothing is declared yet"
         fill_in(page)
-        page.mouse.wheel(0, -10_000)
+        page.set_viewport_size({"width": 1360, "height": 1700})
         keep(page, "control-room-new-stream")
+        page.set_viewport_size({"width": 1360, "height": 860})
         page.locator("button[value=save]").click()
         page.wait_for_url("**/streams/form_clicks")
         assert page.title() == "Stream form_clicks · headrace"

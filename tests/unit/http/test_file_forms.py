@@ -77,6 +77,12 @@ def fields_of(answer: Answer) -> dict[str, str]:
     return found
 
 
+def said_beside(name: str, answer: Answer) -> str:
+    """Return the mistakes beside a field."""
+    [found] = re.findall(rf'<div class="mistake" id="e-{name}">(.*?)</div>', answer.body)
+    return html.unescape(found)
+
+
 def post(one: Served, path: str, fields: dict[str, str], **headers: str) -> Answer:
     return one.ask(path, "POST", urlencode(fields), **BROWSER, **headers)
 
@@ -158,12 +164,14 @@ def test_a_region_is_added_to_the_file_of_a_stream(root: Path) -> None:
         assert "+ eu:" in Reader(checked.body).text
         assert (root / "streams/playback.yaml").read_text() == STREAM
         wrong = post(one, path, {**fields, "trigger": "soon"})
-        assert "trigger" in Reader(wrong.body).text
+        assert "expected a duration such as 30s" in said_beside("trigger", wrong)
+        wrong = post(one, path, {**fields, "topic": "no topic"})
+        assert "expected a Kafka topic" in said_beside("topic", wrong)
         assert "▲ It cannot be saved yet" in Reader(wrong.body).text
         assert post(one, path, {**fields_of(wrong), "do": "save"}).status == 400
         for name in ("../x", "a b", "{a: b}", "x" * 200, SCRIPT):
             refused = post(one, path, {**fields, "region": name})
-            assert "is not a name of a region" in Reader(refused.body).text
+            assert "a name of letters, digits, dots, _ and -" in Reader(refused.body).text
             assert SCRIPT not in refused.body
         fields = {**fields_of(checked), "do": "save"}
         saved = post(one, path, fields)
