@@ -18,7 +18,7 @@ class Acts:
     HeadraceError says why something cannot be done.
     """
 
-    # Whether there is a workspace whose files it writes.
+    # Whether there is a workspace whose files it writes. Nobody is offered a form otherwise.
     has_files = False
 
     def check_files(self, files: Mapping[str, str]) -> FilesCheck | None:  # noqa: ARG002 - who can do it overrides it

@@ -100,6 +100,8 @@ class _Forms:
     ) -> Response:
         def ask() -> StreamForm | None:
             acts = self._board.acts
+            if not acts.has_files:
+                return None
             if seen is not None:
                 return acts.save_new_stream(values, seen)
             return acts.new_stream(values, is_first=is_first)
@@ -143,6 +145,8 @@ class _Forms:
 
         def ask() -> RegionForm | None:
             acts = self._board.acts
+            if not acts.has_files:
+                return None
             if seen is not None:
                 return acts.save_new_region(stream, values, seen)
             return acts.new_region(stream, values)

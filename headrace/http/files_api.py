@@ -84,6 +84,8 @@ class _Files:
         return answer_json(said, status)
 
     async def _sent(self, request: Request) -> FilesRequest | Response:
+        if not self._board.acts.has_files:
+            return self._refuse(UNKNOWN, NOT_HERE)
         body = b""
         async for chunk in request.stream():
             body += chunk

@@ -225,6 +225,16 @@ def test_a_command_without_a_workspace_offers_no_form() -> None:
         assert "/streams/new" not in one.ask("/").body
 
 
+def test_a_command_for_one_file_of_a_workspace_writes_no_others(root: Path) -> None:
+    with room(root) as one:
+        one.board.acts.has_files = False
+        assert one.ask("/streams/new").status == 404
+        assert post(one, "/streams/new", {"do": "save"}).status == 404
+        assert one.ask("/streams/playback/region").status == 404
+        assert one.ask("/api/v1/files", "POST", "{}").status == 404
+        assert "/streams/new" not in one.ask("/").body
+
+
 def test_a_page_of_a_command_that_runs_nothing_says_so(root: Path) -> None:
     class Watching(Shown):
         runs = False
