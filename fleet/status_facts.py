@@ -64,6 +64,8 @@ C = TypeVar("C", LakeTable, App)
 class StatusFacts(Facts):
     """The lines of `headrace status`. They are computed again while somebody asks for them."""
 
+    runs = False
+
     def __init__(self, workspace: Workspace, region: str | None) -> None:
         self._workspace = workspace
         self._region = region

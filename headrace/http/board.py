@@ -39,6 +39,9 @@ class Facts:
     memory; the others may take a moment.
     """
 
+    # Whether what the workspace declares runs in this command.
+    runs = True
+
     def jobs(self) -> Iterable[tuple[str, str]]:
         """Return the kind and name of everything that should run."""
         return ()
@@ -125,6 +128,11 @@ class Board:
         self.read_only = read_only
         self.command = command
         self.drain = drain
+
+    @property
+    def may_write(self) -> bool:
+        """Whether whoever looks may change the workspace's files."""
+        return self.acts.has_files and not self.read_only
 
     def show(self, facts: Facts, acts: Acts | None = None) -> None:
         """Show this from now on, and do what is asked for so."""

@@ -13,6 +13,8 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route
 
+from headrace.http.file_forms import file_form_routes
+from headrace.http.files_api import file_api_routes
 from headrace.http.pages.login import login_routes
 from headrace.http.pages.routes import page_routes
 from headrace.http.safety import Guard, knows_token
@@ -46,6 +48,8 @@ def routes_of(board: Board, address: Address) -> Starlette:
             Route("/api/v1/apps", answers.rows(lambda facts: facts.apps())),
             Route("/api/v1/replays", answers.rows(lambda facts: facts.replays())),
             Route("/api/v1/replays/{run_id}", answers.replay),
+            *file_api_routes(board, address, _problem),
+            *file_form_routes(board, address, _problem),
             *page_routes(board, _problem),
             *login_routes(address),
         ],

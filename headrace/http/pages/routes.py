@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
@@ -142,6 +142,12 @@ class _Pages:
         return self._board.facts or Facts()
 
     def _missing(self, path: str, at: str) -> Response:
+        name = unquote(path.removeprefix("/streams/"))
+        saved = self._board.acts.saved_stream(name) if path.startswith("/streams/") else None
+        if saved is not None:
+            html = render("stream_saved.html", name=name, file=saved, runs=self._facts.runs)
+            page = Page(f"Stream {name}", [Part("problem", html)], None)
+            return answer_page(self._board, page, at=at, twin=f"{path}{TWIN}", waits=True)
         title, message, status = "Not found", f"There is no {path} here", UNKNOWN
         advice = "It may have been removed, or its name has changed."
         if self._board.facts is None:

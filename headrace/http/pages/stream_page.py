@@ -64,7 +64,7 @@ def stream_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
     rows = {one.name: one for one in stream.outputs}
     drawn = [_drawn(one) for one in view.history if one.batches]
     parts = [
-        Part("head", render("stream_head.html", stream=stream, file=file, troubles=troubles)),
+        Part("head", _head(view, snapshot)),
         *(_ledger(one, rows.get(one.output), snapshot, view) for one in view.ledger),
         Part("history", render("history.html", drawn=drawn)),
         Part(
@@ -81,6 +81,11 @@ def stream_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
     ]
     still = render("explain.html", name=name, records="", found=None, problem=None, advice=None)
     return Page(f"Stream {name}", parts, view, still=still)
+
+
+def _head(view: StreamView, snapshot: Snapshot) -> str:
+    values = {"stream": view.stream, "file": view.file, "troubles": view.troubles}
+    return render("stream_head.html", **values, runs=snapshot.runs)
 
 
 def _ledger(ledger: LedgerRow, row: OutputRow | None, snapshot: Snapshot, view: StreamView) -> Part:
