@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fleet.file_acts import check_files, save_files
 from fleet.new_streams import NewStreams
+from fleet.quarantines import Quarantines
 from fleet.regions import region_form, save_region
 from headrace.http.acts import Acts
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from headrace.config.workspace.workspace import Workspace
     from headrace.http.file_rows import FilesCheck, FilesSaved
     from headrace.http.new_stream_rows import RegionForm, StreamForm
+    from headrace.http.quarantine_rows import QuarantineReplay
 
 
 class FleetActs(Acts):
@@ -23,8 +25,14 @@ class FleetActs(Acts):
 
     has_files = True
 
-    def __init__(self, workspace: Workspace, new_streams: NewStreams | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        new_streams: NewStreams | None = None,
+        quarantines: Quarantines | None = None,
+    ) -> None:
         self._workspace = workspace
+        self._quarantines = quarantines or Quarantines(lambda _: None)
         # A check reads all files: beside jobs at work, one at a time is enough.
         self._checks = threading.Lock()
         self._new_streams = new_streams or NewStreams(workspace.root)
@@ -67,3 +75,14 @@ class FleetActs(Acts):
         """Return the file of a stream that was saved from here."""
         path = self._saved.get(stream)
         return path if path and (self._workspace.root / path).is_file() else None
+
+    def save_stream(
+        self, stream: str, texts: Mapping[str, str], seen: Mapping[str, str]
+    ) -> FilesSaved | None:
+        """Write changed files of a stream, or none."""
+        with self._checks:
+            return self._quarantines.save(stream, texts, seen)
+
+    def replay_quarantine(self, stream: str) -> QuarantineReplay | None:
+        """Start a replay of a stream's rejected records."""
+        return self._quarantines.start_replay(stream)

@@ -48,14 +48,15 @@ def check_of(proposal: Proposal) -> FilesCheck:
     """Return a proposal as pages and programs see it."""
     return FilesCheck(
         not proposal.problems,
-        _rows(proposal.problems),
-        _rows(proposal.others),
-        _rows(proposal.notes),
+        problem_rows(proposal.problems),
+        problem_rows(proposal.others),
+        problem_rows(proposal.notes),
         [FileChange(one.path, one.was is None, one.hash, one.diff) for one in proposal.files],
     )
 
 
-def _rows(problems: Iterable[Problem]) -> list[FileProblem]:
+def problem_rows(problems: Iterable[Problem]) -> list[FileProblem]:
+    """Return mistakes as pages and programs see them."""
     return [
         FileProblem(one.shown_path, one.line, one.column, one.message, one.suggestion or None)
         for one in problems

@@ -75,7 +75,7 @@ def run_fleet(  # noqa: PLR0913 - as the command is asked for
             fleet.take(seen)
             ui = spark.sparkContext.uiWebUrl
             facts = FleetFacts(workspace, fleet.units, fleet.problems, region, ui)
-            board.show(facts, FleetActs(workspace))
+            board.show(facts, FleetActs(workspace, quarantines=facts.quarantines))
             # A command for one file would not run what is saved beside it.
             board.acts.has_files = path is None
             say(fleet.as_text("headrace up" if path is None else shown_path(path)))

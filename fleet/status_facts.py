@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fleet.details import declared_in, effective_of, explained, setting_rows
 from fleet.page_details import PageDetails, link_rows
-from fleet.quarantine_rows import quarantine_row
-from fleet.quarantine_trial import quarantine_trial
+from fleet.quarantines import Quarantines
 from fleet.replays import replay_row, replay_rows
 from fleet.status import overall
+from fleet.stream_origin import StreamOrigin
 from headrace.config.app.file import App
 from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.file import Stream
@@ -51,9 +51,13 @@ if TYPE_CHECKING:
         LedgerHistory,
         LedgerRow,
         LinkRow,
+        SettingRow,
+    )
+    from headrace.http.quarantine_rows import (
+        EditableStream,
+        QuarantineReplay,
         QuarantineRow,
         QuarantineTrial,
-        SettingRow,
     )
     from headrace.http.rows import ReplayRow
     from headrace.http.table_rows import TableDetail
@@ -69,6 +73,7 @@ class StatusFacts(Facts):
     def __init__(self, workspace: Workspace, region: str | None) -> None:
         self._workspace = workspace
         self._region = region
+        self.quarantines = Quarantines(self._origin)
         self._overall = CachedAnswer("status", lambda: overall(workspace, region))
         # What follows from the files of one look.
         self._declared: tuple[Overall | None, Sequence[DeclaredRow]] = (None, ())
@@ -181,17 +186,19 @@ class StatusFacts(Facts):
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         """Return a stream's rejected records, read from Kafka now."""
-        found = self._stream(stream)
-        if found is None or found.config.quarantine is None:
-            return None
-        return quarantine_row(self._workspace, found)
+        return self.quarantines.row(stream)
 
-    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
-        """Return what a stream would make of its rejected records, as its file is now."""
-        found = self._stream(stream)
-        if found is None or found.config.quarantine is None:
-            return None
-        return quarantine_trial(self._workspace, found)
+    def quarantine_files(self, stream: str) -> EditableStream | None:
+        """Return the files that say what becomes of a stream's records."""
+        return self.quarantines.files(stream)
+
+    def quarantine_replay(self, stream: str) -> QuarantineReplay | None:
+        """Return the last replay of a stream's rejected records."""
+        return self.quarantines.last_replay(stream)
+
+    def try_quarantine(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records with some files changed."""
+        return self.quarantines.trial(stream, texts)
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
         """Return what a stream makes of records, as its file is now."""
@@ -199,14 +206,20 @@ class StatusFacts(Facts):
         return None if found is None else explained(found, self._workspace, records)
 
     def _stream(self, name: str) -> Effective | None:
+        found = self._origin(name)
+        return None if found is None else found.stream
+
+    def _origin(self, name: str) -> StreamOrigin | None:
         whole = self._overall.value()
         for one in () if whole is None else whole.files:
             if isinstance(one.config, Stream) and one.config.name == name:
                 try:
-                    return effective_of(one, self._workspace, self._region)
+                    stream = effective_of(one, self._workspace, self._region)
                 except HeadraceError:
                     # The page says why of the stream itself.
                     return None
+                path = one.document.path
+                return StreamOrigin(stream, self._workspace, path, one.topic, self._region)
         return None
 
     def samples(self) -> Iterator[Sample]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from fleet.details import declared_row, explained, setting_rows
 from fleet.line_unit import LineUnit
 from fleet.page_details import PageDetails, link_rows
-from fleet.quarantine_rows import quarantine_row
-from fleet.quarantine_trial import quarantine_trial
+from fleet.quarantines import Quarantines
 from fleet.replays import replay_row, replay_rows
 from fleet.standings import parts_of
+from fleet.stream_origin import StreamOrigin
 from headrace.application.source_rows import source_rows
 from headrace.config.app.file import App
 from headrace.config.lake_table.file import LakeTable
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
     from headrace.http.app_rows import AppDetail
-    from headrace.http.detail_rows import (
-        LedgerHistory,
-        LedgerRow,
-        LinkRow,
+    from headrace.http.detail_rows import LedgerHistory, LedgerRow, LinkRow, SettingRow
+    from headrace.http.quarantine_rows import (
+        EditableStream,
+        QuarantineReplay,
         QuarantineRow,
         QuarantineTrial,
-        SettingRow,
     )
     from headrace.http.rows import ReplayRow, State
     from headrace.http.table_rows import TableDetail
@@ -69,6 +68,7 @@ class FleetFacts(Facts):
         # What follows from a file as it is now: it is asked for again and again.
         self._declared: dict[Key, tuple[Wanted, DeclaredRow]] = {}
         self._settings: dict[str, tuple[Wanted, Sequence[SettingRow]]] = {}
+        self.quarantines = Quarantines(self._origin)
         self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
@@ -173,17 +173,19 @@ class FleetFacts(Facts):
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         """Return a stream's rejected records, read from Kafka now."""
-        found = self._stream(stream)
-        if found is None or found[0].config.quarantine is None:
-            return None
-        return quarantine_row(found[1], found[0])
+        return self.quarantines.row(stream)
 
-    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
-        """Return what a stream would make of its rejected records, as its file is now."""
-        found = self._stream(stream)
-        if found is None or found[0].config.quarantine is None:
-            return None
-        return quarantine_trial(found[1], found[0])
+    def quarantine_files(self, stream: str) -> EditableStream | None:
+        """Return the files that say what becomes of a stream's records."""
+        return self.quarantines.files(stream)
+
+    def quarantine_replay(self, stream: str) -> QuarantineReplay | None:
+        """Return the last replay of a stream's rejected records."""
+        return self.quarantines.last_replay(stream)
+
+    def try_quarantine(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records with some files changed."""
+        return self.quarantines.trial(stream, texts)
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
         """Return what a stream makes of records, by the form that runs."""
@@ -197,15 +199,18 @@ class FleetFacts(Facts):
         return known[1]
 
     def _stream(self, name: str) -> tuple[Effective, Workspace] | None:
-        for wanted, _ in self._units():
-            if wanted.key == ("stream", name) and isinstance(wanted.loaded, LoadedStream):
+        found = self._origin(name)
+        return None if found is None else (found.stream, found.workspace)
+
+    def _origin(self, name: str) -> StreamOrigin | None:
+        for one, _ in self._units():
+            if one.key == ("stream", name) and isinstance(one.loaded, LoadedStream):
                 try:
-                    return effective(
-                        wanted.loaded, wanted.workspace, self._region
-                    ), wanted.workspace
+                    stream = effective(one.loaded, one.workspace, self._region)
                 except HeadraceError:
                     # The page says why of the stream itself.
                     return None
+                return StreamOrigin(stream, one.workspace, one.path, one.topic, self._region)
         return None
 
     def _all(self) -> Iterator[Facts]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from headrace.http.file_rows import FilesCheck, FilesSaved
     from headrace.http.new_stream_rows import RegionForm, StreamForm
+    from headrace.http.quarantine_rows import QuarantineReplay
 
 
 class Acts:
@@ -60,4 +61,17 @@ class Acts:
 
     def saved_stream(self, stream: str) -> str | None:  # noqa: ARG002 - as above
         """Return the file of a stream that was saved from here, and need not be known yet."""
+        return None
+
+    def save_stream(
+        self,
+        stream: str,  # noqa: ARG002 - as above
+        texts: Mapping[str, str],  # noqa: ARG002 - as above
+        seen: Mapping[str, str],  # noqa: ARG002 - as above
+    ) -> FilesSaved | None:
+        """Write changed files of one stream, in the same way; None where there is no such stream."""
+        return None
+
+    def replay_quarantine(self, stream: str) -> QuarantineReplay | None:  # noqa: ARG002 - as above
+        """Start a replay of a stream's rejected records; None where there is no such stream."""
         return None

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
         LedgerHistory,
         LedgerRow,
         LinkRow,
+        SettingRow,
+    )
+    from headrace.http.quarantine_rows import (
+        EditableStream,
+        QuarantineReplay,
         QuarantineRow,
         QuarantineTrial,
-        SettingRow,
     )
     from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
     from headrace.http.table_rows import TableDetail
@@ -110,8 +114,19 @@ class Facts:
         """Return a stream's rejected records; None where it keeps none. It may ask Kafka, and wait."""
         return None
 
-    def try_quarantine(self, stream: str) -> QuarantineTrial | None:  # noqa: ARG002 - as above
-        """Return what a stream would make of its rejected records now. It may ask Kafka, and wait."""
+    def quarantine_files(self, stream: str) -> EditableStream | None:  # noqa: ARG002 - as above
+        """Return the files that say what becomes of a stream's records; None as above."""
+        return None
+
+    def quarantine_replay(self, stream: str) -> QuarantineReplay | None:  # noqa: ARG002 - as above
+        """Return the last replay of a stream's rejected records; None where there was none."""
+        return None
+
+    def try_quarantine(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:  # noqa: ARG002 - as above
+        """Return what a stream would make of its rejected records; `texts` are changed files.
+
+        It may ask Kafka, and wait.
+        """
         return None
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above

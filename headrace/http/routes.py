@@ -15,8 +15,10 @@ from starlette.routing import Route
 
 from headrace.http.file_forms import file_form_routes
 from headrace.http.files_api import file_api_routes
+from headrace.http.pages.live import LivePages
 from headrace.http.pages.login import login_routes
 from headrace.http.pages.routes import page_routes
+from headrace.http.quarantine_forms import quarantine_routes
 from headrace.http.safety import Guard, knows_token
 from headrace.metrics.text import CONTENT_TYPE, exposition
 
@@ -36,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 def routes_of(board: Board, address: Address) -> Starlette:
     """Return the application that answers; what is not loopback asks for the token."""
-    answers = _Answers(board, address)
+    answers, live = _Answers(board, address), LivePages(board)
     # Each answers GET, and HEAD as GET.
     return Starlette(
         routes=[
@@ -50,7 +52,8 @@ def routes_of(board: Board, address: Address) -> Starlette:
             Route("/api/v1/replays/{run_id}", answers.replay),
             *file_api_routes(board, address, _problem),
             *file_form_routes(board, address, _problem),
-            *page_routes(board, _problem),
+            *page_routes(board, live, _problem),
+            *quarantine_routes(board, address, _problem, live),
             *login_routes(address),
         ],
         middleware=[Middleware(Guard, address=address, refuse=_problem)],

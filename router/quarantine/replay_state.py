@@ -55,7 +55,7 @@ class ReplayRecorder:
 
     def __init__(self, folder: Path) -> None:
         self._path = _file_in(folder)
-        self._state = ReplayState(os.getpid(), _now())
+        self._state = ReplayState(os.getpid(), now())
 
     def __enter__(self) -> ReplayRecorder:
         self._write()
@@ -73,7 +73,7 @@ class ReplayRecorder:
         elif problem is not None:
             # Its words may name a secret.
             said = f"it failed with {type(problem).__name__}"
-        self._state = replace(self._state, ended_at=_now(), problem=said, advice=advice)
+        self._state = replace(self._state, ended_at=now(), problem=said, advice=advice)
         self._write()
 
     def note(self, read: int, records: int, report: dict[str, Any]) -> None:
@@ -89,5 +89,6 @@ def _file_in(folder: Path) -> Path:
     return folder / "replay.json"
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time as it is kept here: to the second, in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")[:19] + "Z"

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from headrace.http.pages import overview
 from headrace.http.pages.app_page import app_page
-from headrace.http.pages.other_pages import quarantine_page
+from headrace.http.pages.quarantine_page import quarantine_page
 from headrace.http.pages.replay_page import replay_page, replays_page
 from headrace.http.pages.stream_page import stream_page
 from headrace.http.pages.table_page import table_page
