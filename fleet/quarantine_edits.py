@@ -17,7 +17,7 @@ from headrace.config.edit.proposal import ProposedFile, current, propose
 from headrace.config.load import file_of, load_stream
 from headrace.config.stream.effective import effective
 from headrace.errors import BadConfig, UsageError
-from headrace.http.file_rows import FilesCheck
+from headrace.http.file_rows import FilesCheck, FilesSaved
 from headrace.http.quarantine_rows import EditableFile, EditableStream, QuarantineTrial
 from headrace.problems import Problem, absolute
 from router.plan.planner import Planner
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from fleet.stream_origin import StreamOrigin
     from headrace.config.stream.effective import Effective
-    from headrace.http.file_rows import FilesSaved
 
 
 def editable(origin: StreamOrigin) -> EditableStream:
@@ -43,8 +42,8 @@ def try_change(origin: StreamOrigin, texts: Mapping[str, str]) -> QuarantineTria
 
     Where the files have mistakes, the trial has them, and no record was tried.
     """
-    _check_own(origin, texts)
-    proposal = propose(origin.workspace.root, texts) if texts else None
+    changed = _changed(origin, texts)
+    proposal = propose(origin.workspace.root, changed) if changed else None
     check = FilesCheck(ok=True) if proposal is None else check_of(proposal)
     if not check.ok:
         return QuarantineTrial(origin.stream.config.name, 0, 0, check=check)
@@ -64,22 +63,31 @@ def save_change(
     origin: StreamOrigin, texts: Mapping[str, str], seen: Mapping[str, str]
 ) -> FilesSaved:
     """Write changed files, all of them or none; `seen` says which contents somebody has seen."""
-    _check_own(origin, texts)
-    return save_files(origin.workspace.root, texts, seen)
+    changed = _changed(origin, texts)
+    if not changed:
+        return FilesSaved(check=FilesCheck(ok=True))
+    return save_files(origin.workspace.root, changed, seen)
 
 
-def _check_own(origin: StreamOrigin, texts: Mapping[str, str]) -> None:
-    """Refuse files that are not the stream's, and those that are not shown."""
+def _changed(origin: StreamOrigin, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the files that differ from what is there, but for a line end that an editor adds.
+
+    Files that are not the stream's are refused, and those that are not shown.
+    """
     known = {one.path: one for one in editable(origin).files}
-    for path in texts:
+    changed: dict[str, str] = {}
+    for path, text in texts.items():
         if path not in known:
             raise NotEditable(
                 f"{path} is not a file of stream {origin.stream.config.name}",
                 f"this changes {' and '.join(known) or 'no file'}",
             )
-        hidden = known[path].hidden
-        if hidden is not None:
-            raise NotEditable(f"{path} is not changed here: {hidden}", "edit it by hand")
+        was = known[path]
+        if was.text is None:
+            raise NotEditable(f"{path} is not changed here: {was.hidden}", "edit it by hand")
+        if text.replace("\r\n", "\n").rstrip("\n") != was.text.rstrip("\n"):
+            changed[path] = text
+    return changed
 
 
 def _require_same(origin: StreamOrigin, changed: Effective) -> None:

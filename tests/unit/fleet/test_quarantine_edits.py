@@ -171,6 +171,17 @@ def test_a_file_is_saved_over_what_was_seen(tmp_path: Path) -> None:
     assert origin.path.read_text() == LATER
 
 
+def test_what_is_as_it_was_is_not_touched(tmp_path: Path) -> None:
+    origin = origin_in(tmp_path)
+    files = editable(origin).files
+    same = {one.path: f"{one.text}\r\n" for one in files}
+    seen = {one.path: one.seen for one in files}
+    assert save_change(origin, same, seen).saved == ()
+    tried = save_change(origin, {**same, FILE: LATER}, seen)
+    assert (tried.saved, [one.path for one in tried.check.files]) == ([FILE], [FILE])
+    assert not (origin.workspace.root / AVSC).read_text().endswith("\n")
+
+
 def test_no_secret_is_shown_and_a_reference_stays_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ def test_a_changed_stream_is_tried_and_what_was_typed_stays() -> None:
     found = Reader(answer.body)
     assert (answer.status, found.unbalanced) == (200, [])
     assert f"starts 6 1 3 not JSON: {SCRIPT} 3" in found.text
-    assert "◐ 7 of 10 would be mended" in found.text
+    assert "◐ 7 of 10 would leave the quarantine" in found.text
     assert "filter: a <= b" in found.text
     assert "-was +kind: stream" in found.text
     assert SCRIPT not in answer.body
@@ -201,7 +201,7 @@ def test_a_file_with_a_secret_is_not_shown_and_its_records_are_tried_as_it_is() 
     found = Reader(page.body)
     assert found.unbalanced == []
     assert f"{FILE} is not shown: line 3 may have a secret in it" in found.text
-    assert "would be mended" in tried.body
+    assert "would leave the quarantine" in tried.body
 
 
 def test_a_program_tries_the_file_as_it_is_as_text_and_with_its_schema() -> None:
