@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import msgspec
+import psutil
 import pytest
 
 from fleet.quarantine_replays import QuarantineReplays, ReplayRuns
@@ -23,6 +27,19 @@ if TYPE_CHECKING:
     from fleet.stream_origin import StreamOrigin
     from headrace.http.quarantine_rows import QuarantineReplay
 
+# Starts what lasts in place of a replay, and ends.
+PARENT = """
+import sys
+from pathlib import Path
+from fleet import quarantine_replays as replays
+from tests.unit.fleet.test_quarantine_edits import origin_in
+origin = origin_in(Path(sys.argv[1]))
+words = ["ui", "--http", "127.0.0.1:0", "--workspace", str(origin.workspace.root)]
+replays._command = lambda _: words
+started = replays.QuarantineReplays()
+started.start(origin)
+print(started._started["plays"].pid)
+"""
 AT = "2026-03-01T12:00:00Z"
 TALLY = {"replayed": 7, "filtered": 1, "dropped": 0, "still_bad": 2, "already": 3}
 REPORT = {"outputs": {"starts": {**TALLY, "reasons": [{"reason": "not JSON", "count": 2}]}}}
@@ -93,3 +110,23 @@ def test_a_process_that_fails_at_once_says_why_and_a_second_is_not_started_meanw
     assert found is not None
     assert (found.state, found.outputs) == ("failed", ())
     assert 'plays.yaml:1:1: missing key "outputs"' in (found.problem or "")
+
+
+def test_a_replay_ends_with_the_command_that_started_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PARENT, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    pid = int(done.stdout)
+    try:
+        assert wait_until(lambda: not is_alive(pid), LIMIT_S)
+    finally:
+        if is_alive(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        # Whoever inherits orphans here may never ask how they ended.
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

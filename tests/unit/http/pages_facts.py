@@ -137,6 +137,7 @@ class Workspace(Facts):
     read: int = 96
     text: str | None = field(default_factory=lambda: TEXT)
     hidden: str | None = None
+    is_broken: bool = False
     rejected: QuarantineRow | None = None
     quarantine_replayed: QuarantineReplay | None = None
 
@@ -241,7 +242,7 @@ class Workspace(Facts):
         if stream != "plays":
             return None
         refuse_others(texts)
-        check = check_of(texts)
+        check = check_of({FILE: "wrong"} if self.is_broken else texts)
         if not check.ok:
             return QuarantineTrial(stream, 0, 0, check=check)
         outputs = [TriedOutput("starts", 6, 1, 3, 0, [(f"not JSON: {SCRIPT}", 3)])]

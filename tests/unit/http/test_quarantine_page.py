@@ -173,7 +173,8 @@ def test_who_may_only_look_sees_no_form_and_changes_nothing() -> None:
         (f"{API}/replay", ""),
         (f"{API}/try", CHANGED),
     )
-    with served(Workspace(), acts, token=None, read_only=True) as one:
+    facts = Workspace()
+    with served(facts, acts, token=None, read_only=True) as one:
         page = one.ask(PAGE).body
         assert ("read-only" in page, "<textarea" in page, "Replay once" in page) == (
             True,
@@ -182,6 +183,10 @@ def test_who_may_only_look_sees_no_form_and_changes_nothing() -> None:
         )
         assert [one.ask(path, "POST", body).status for path, body in requests] == [403] * 5
         assert one.ask(PAGE, "POST", "do=try").status == 200
+        facts.is_broken = True
+        broken = one.ask(PAGE, "POST", "do=try")
+        assert (broken.status, f"{FILE}:3:7" in broken.body) == (400, True)
+        facts.is_broken = False
         assert one.ask(f"{API}/try", "POST").status == 200
     with served(Workspace(), acts) as one:
         page = one.ask(PAGE).body
