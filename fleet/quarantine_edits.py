@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleet.stream_origin import StreamOrigin
+    from headrace.config.edit.known_checks import KnownChecks
     from headrace.config.stream.effective import Effective
 
 
@@ -37,13 +38,17 @@ def editable(origin: StreamOrigin) -> EditableStream:
     return EditableStream(origin.stream.config.name, files, origin.topic is not None)
 
 
-def try_change(origin: StreamOrigin, texts: Mapping[str, str]) -> QuarantineTrial:
+def try_change(
+    origin: StreamOrigin,
+    texts: Mapping[str, str],
+    checks: KnownChecks | None = None,
+) -> QuarantineTrial:
     """Try a stream's files, some changed, over its rejected records; none: as they are on the disk.
 
     Where the files have mistakes, the trial has them, and no record was tried.
     """
     changed = _changed(origin, texts)
-    proposal = propose(origin.workspace.root, changed) if changed else None
+    proposal = propose(origin.workspace.root, changed, checks) if changed else None
     check = FilesCheck(ok=True) if proposal is None else check_of(proposal)
     if not check.ok:
         return QuarantineTrial(origin.stream.config.name, 0, 0, check=check)

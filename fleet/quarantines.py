@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fleet.quarantine_edits import editable, save_change, try_change
 from fleet.quarantine_replays import QuarantineReplays
 from fleet.quarantine_rows import quarantine_row
+from headrace.config.edit.known_checks import KnownChecks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ class Quarantines:
     def __init__(self, find: Callable[[str], StreamOrigin | None]) -> None:
         self._find = find
         self._replays = QuarantineReplays()
+        self._checks = KnownChecks()
 
     def row(self, stream: str) -> QuarantineRow | None:
         """Return the rejected records, read from Kafka now."""
@@ -41,7 +43,7 @@ class Quarantines:
     def trial(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:
         """Return what the stream would make of its rejected records with some files changed."""
         origin = self._of(stream)
-        return None if origin is None else try_change(origin, texts)
+        return None if origin is None else try_change(origin, texts, self._checks)
 
     def save(
         self, stream: str, texts: Mapping[str, str], seen: Mapping[str, str]
