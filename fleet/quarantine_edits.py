@@ -6,7 +6,7 @@ They are the stream's own file and the file of its schema, and no other.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fleet.file_acts import check_of, problem_rows, save_files
@@ -25,10 +25,12 @@ from router.quarantine.records import quarantine_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from fleet.stream_origin import StreamOrigin
     from headrace.config.edit.known_checks import KnownChecks
+    from headrace.config.edit.proposal import Proposal
     from headrace.config.stream.effective import Effective
 
 
@@ -47,31 +49,57 @@ def try_change(
 
     Where the files have mistakes, the trial has them, and no record was tried.
     """
-    changed = _changed(origin, texts)
-    proposal = propose(origin.workspace.root, changed, checks) if changed else None
-    check = FilesCheck(ok=True) if proposal is None else check_of(proposal)
-    if not check.ok:
-        return QuarantineTrial(origin.stream.config.name, 0, 0, check=check)
-    try:
-        with nullcontext() if proposal is None else proposal.in_place():
-            loaded = load_stream(origin.path, origin.workspace, origin.topic)
-            stream = effective(loaded, origin.workspace, origin.region)
-            _require_same(origin, stream)
-            plan = Planner(origin.workspace, stream).plan()
-    except BadConfig as problem:
-        check = replace(check, ok=False, problems=problem_rows(problem.problems))
-        return QuarantineTrial(origin.stream.config.name, 0, 0, check=check)
-    return quarantine_trial(origin.workspace, origin.stream, plan, check)
+    change = _checked(origin, _changed(origin, texts), checks)
+    if change.stream is None:
+        return QuarantineTrial(origin.stream.config.name, 0, 0, check=change.check)
+    with change.in_place():
+        plan = Planner(origin.workspace, change.stream).plan()
+    return quarantine_trial(origin.workspace, origin.stream, plan, change.check)
 
 
 def save_change(
-    origin: StreamOrigin, texts: Mapping[str, str], seen: Mapping[str, str]
+    origin: StreamOrigin,
+    texts: Mapping[str, str],
+    seen: Mapping[str, str],
+    checks: KnownChecks | None = None,
 ) -> FilesSaved:
     """Write changed files, all of them or none; `seen` says which contents somebody has seen."""
     changed = _changed(origin, texts)
-    if not changed:
-        return FilesSaved(check=FilesCheck(ok=True))
+    change = _checked(origin, changed, checks)
+    if not changed or change.stream is None:
+        return FilesSaved(check=change.check)
     return save_files(origin.workspace.root, changed, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Changed files after their checks; no stream where they have mistakes."""
+
+    proposal: Proposal | None
+    check: FilesCheck
+    stream: Effective | None = None
+
+    def in_place(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.proposal is None else self.proposal.in_place()
+
+
+def _checked(
+    origin: StreamOrigin, changed: Mapping[str, str], checks: KnownChecks | None
+) -> _Change:
+    """Check changed files beside all others of the workspace; none: the stream's as it is."""
+    proposal = propose(origin.workspace.root, changed, checks) if changed else None
+    change = _Change(proposal, FilesCheck(ok=True) if proposal is None else check_of(proposal))
+    if not change.check.ok:
+        return change
+    try:
+        with change.in_place():
+            loaded = load_stream(origin.path, origin.workspace, origin.topic)
+        stream = effective(loaded, origin.workspace, origin.region)
+        _require_same(origin, stream)
+    except BadConfig as problem:
+        rows = problem_rows(problem.problems)
+        return replace(change, check=replace(change.check, ok=False, problems=rows))
+    return replace(change, stream=stream)
 
 
 def _changed(origin: StreamOrigin, texts: Mapping[str, str]) -> dict[str, str]:

@@ -50,7 +50,7 @@ class Quarantines:
     ) -> FilesSaved | None:
         """Write changed files, all of them or none."""
         origin = self._of(stream)
-        return None if origin is None else save_change(origin, texts, seen)
+        return None if origin is None else save_change(origin, texts, seen, self._checks)
 
     def start_replay(self, stream: str) -> QuarantineReplay | None:
         """Start a replay."""

@@ -128,7 +128,7 @@ def test_an_expression_that_fails_on_a_record_rejects_it_again(
         ("cluster: here", "cluster: '${PATH}'", "is new here"),
     ],
 )
-def test_a_file_with_a_mistake_is_not_tried(
+def test_a_file_with_a_mistake_is_neither_tried_nor_saved(
     tmp_path: Path,
     held: list[tuple[QuarantinedRecord, Sequence[str]]],
     old: str,
@@ -136,10 +136,14 @@ def test_a_file_with_a_mistake_is_not_tried(
     says: str,
 ) -> None:
     held += [(kept(START), ())]
-    found = try_change(origin_in(tmp_path), {FILE: stream("plays").replace(old, new, 1)})
+    origin, texts = origin_in(tmp_path), {FILE: stream("plays").replace(old, new, 1)}
+    found = try_change(origin, texts)
     assert (found.check.ok, found.records, found.outputs) == (False, 0, ())
     first = found.check.problems[0]
     assert says in f"{first.file}:{first.line}:{first.column} {first.message}"
+    saved = save_change(origin, texts, {one.path: one.seen for one in editable(origin).files})
+    assert (saved.ok, saved.check.problems) == (False, found.check.problems)
+    assert origin.path.read_text() == stream("plays")
 
 
 def test_a_stream_that_would_reject_nothing_more_cannot_be_replayed(tmp_path: Path) -> None:
