@@ -212,3 +212,25 @@ def test_files_that_are_not_ours_to_write_are_named_and_not_shown(tmp_path: Path
     origin.path.unlink()
     own, _ = editable(origin).files
     assert (own.text, own.hidden) == (None, "it is not there any more")
+
+
+def test_a_file_for_many_topics_is_tried_for_the_one(
+    tmp_path: Path, held: list[tuple[QuarantinedRecord, Sequence[str]]]
+) -> None:
+    held += [(kept(START), ()), (kept('{"id": 2, "kind": "stop"}'), ())]
+    for_many = (
+        stream("'${name}'")
+        .replace("'${name}'_starts", "'${name}_starts'")
+        .replace("topic: '${name}'_raw, ", "")
+        .replace("cluster: here, format", "format", 1)
+        .replace("outputs:", 'for_each: {cluster: here, topics: "(?P<name>[a-z]+)_raw"}\noutputs:')
+    )
+    workspace = load_workspace(write(tmp_path, **{FILE: for_many}))
+    path = workspace.root / FILE
+    loaded = load_stream(path, workspace, "plays_raw")
+    origin = StreamOrigin(effective(loaded, workspace, None), workspace, path, "plays_raw")
+    assert editable(origin).is_for_many
+    assert counts(try_change(origin, {}))["starts"] == (1, 1, 0, 0)
+    changed = try_change(origin, {FILE: for_many.replace("kind = 'start'", "id > 0")})
+    assert changed.check.problems == []
+    assert counts(changed)["starts"] == (2, 0, 0, 0)
