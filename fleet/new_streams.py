@@ -78,7 +78,15 @@ class NewStreams:
             if not topic:
                 return replace(found, topics=topics_of(cluster)), None
             sampled = self._samples.of(cluster, topic, fresh=is_first)
+        except HeadraceError as problem:
+            found = replace(found, problem=problem.message, advice=problem.advice or None)
+            if is_first:
+                return found, None
+            # What was typed is not lost because a cluster is away for a moment.
+            sampled = Sampled()
+        try:
             draft = _Draft(workspace, values, sampled, self._checks, is_first=is_first)
+            found = draft.shown(found)
             return draft.form(found)
         except HeadraceError as problem:
             return replace(found, problem=problem.message, advice=problem.advice or None), None
@@ -110,10 +118,14 @@ class _Draft:
         self._plan: RoutePlan | None = None
         self._problems: dict[str, list[str]] = {}
 
-    def form(self, found: StreamForm) -> tuple[StreamForm, Proposal]:
-        """Return the form with all that its values would do, and the files of it."""
+    def shown(self, found: StreamForm) -> StreamForm:
+        """Return the form with its values and the records that were read."""
         cluster, topic = self._values["cluster"], self._values["topic"]
         row = sample_row(cluster, topic, self._sampled, self._defaults.masked, self._notes)
+        return replace(found, values=self._values, sample=row)
+
+    def form(self, found: StreamForm) -> tuple[StreamForm, Proposal]:
+        """Return the form with all that its values would do, and the files of it."""
         self._check_name()
         proposal = propose(self._workspace.root, self._files.of_stream(), self._checks)
         preview, preview_problem = None, None
@@ -131,8 +143,6 @@ class _Draft:
             check = replace(check, files=())
         whole = replace(
             found,
-            values=self._values,
-            sample=row,
             check=replace(check, ok=check.ok and not self._problems),
             problems=self._problems,
             preview=preview,

@@ -13,7 +13,7 @@ import pytest
 from fleet.new_streams import NewStreams
 from fleet.topic_samples import Sampled, TopicSamples
 from headrace.config.validate import check_workspace
-from headrace.errors import BadConfig
+from headrace.errors import BadConfig, ClusterUnreachable
 from headrace.kafka.message import GivenMessage, RecordPosition
 from tests.unit.config.workspaces import SOUND, STREAM, Files
 
@@ -270,6 +270,38 @@ def test_a_workspace_that_cannot_be_read_is_said(files: Files) -> None:
     files.write("headrace.yaml", "clusters: 1\n")
     with pytest.raises(BadConfig):
         first(forms(files.root))
+
+
+def test_what_was_typed_is_kept_while_the_cluster_is_away(root: Path) -> None:
+    class Away(Given):
+        def of(self, cluster: Cluster, topic: str, *, fresh: bool = False) -> Sampled:
+            del fresh
+            raise ClusterUnreachable(cluster.name, "127.0.0.1:9092", topic)
+
+    values = {**first(forms(root)).values, "filter": "kind = 'click'"}
+    streams = NewStreams(root, Away())
+    assert first(streams).sample is None
+    form = streams.form(values, is_first=False)
+    assert form.values["filter"] == "kind = 'click'"
+    assert form.sample is not None
+    assert "no Kafka broker" in (form.problem or "")
+    assert form.check is not None
+    assert streams.save(values, form.check.seen).saved
+
+
+def test_a_folder_that_is_a_link_is_said_and_what_was_typed_is_kept(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    streams = forms(root)
+    values = first(streams).values
+    outside = tmp_path_factory.mktemp("outside")
+    (root / "streams").rename(outside / "streams")
+    (root / "streams").symlink_to(outside / "streams")
+    form = streams.form({**values, "filter": "kind = 'click'"}, is_first=False)
+    assert "symbolic link" in (form.problem or "")
+    assert form.values["filter"] == "kind = 'click'"
+    assert form.sample is not None
+    assert streams.save(values, {}).saved == ()
 
 
 def test_a_cluster_that_the_workspace_has_not_is_not_asked(root: Path) -> None:
