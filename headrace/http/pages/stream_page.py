@@ -74,6 +74,7 @@ def stream_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
                 file=file,
                 name=name,
                 view=view,
+                snapshot=snapshot,
                 readers=_readers(snapshot, file),
             ),
         ),
