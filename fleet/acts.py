@@ -2,16 +2,87 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
+from fleet.file_acts import check_files, save_files
+from fleet.new_streams import NewStreams
+from fleet.quarantines import Quarantines
+from fleet.regions import region_form, save_region
 from headrace.http.acts import Acts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.file_rows import FilesCheck, FilesSaved
+    from headrace.http.new_stream_rows import RegionForm, StreamForm
+    from headrace.http.quarantine_rows import QuarantineReplay
 
 
 class FleetActs(Acts):
     """What `headrace up` and `headrace ui` do for a page, or for a program."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    has_files = True
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        new_streams: NewStreams | None = None,
+        quarantines: Quarantines | None = None,
+    ) -> None:
         self._workspace = workspace
+        self._quarantines = quarantines or Quarantines(lambda _: None)
+        # A check reads all files: beside jobs at work, one at a time is enough.
+        self._checks = threading.Lock()
+        self._new_streams = new_streams or NewStreams(workspace.root)
+        self._saved: dict[str, str] = {}
+
+    def check_files(self, files: Mapping[str, str]) -> FilesCheck:
+        """Return what the workspace would be with these texts."""
+        with self._checks:
+            return check_files(self._workspace.root, files)
+
+    def save_files(self, files: Mapping[str, str], seen: Mapping[str, str]) -> FilesSaved:
+        """Write all of the files, or none."""
+        with self._checks:
+            return save_files(self._workspace.root, files, seen)
+
+    def new_stream(self, values: Mapping[str, str], *, is_first: bool) -> StreamForm:
+        """Return the form of a new stream."""
+        return self._new_streams.form(values, is_first=is_first)
+
+    def save_new_stream(self, values: Mapping[str, str], seen: Mapping[str, str]) -> StreamForm:
+        """Write the files of a new stream, if nothing is wrong with them."""
+        with self._checks:
+            form = self._new_streams.save(values, seen)
+        if form.saved:
+            self._saved[form.values["name"]] = form.saved[-1]
+        return form
+
+    def new_region(self, stream: str, values: Mapping[str, str]) -> RegionForm | None:
+        """Return the form of a stream's new deployment."""
+        return region_form(self._workspace.root, stream, values)
+
+    def save_new_region(
+        self, stream: str, values: Mapping[str, str], seen: Mapping[str, str]
+    ) -> RegionForm | None:
+        """Write the deployment into the stream's file."""
+        with self._checks:
+            return save_region(self._workspace.root, stream, values, seen)
+
+    def saved_stream(self, stream: str) -> str | None:
+        """Return the file of a stream that was saved from here."""
+        path = self._saved.get(stream)
+        return path if path and (self._workspace.root / path).is_file() else None
+
+    def save_stream(
+        self, stream: str, texts: Mapping[str, str], seen: Mapping[str, str]
+    ) -> FilesSaved | None:
+        """Write changed files of a stream, or none."""
+        with self._checks:
+            return self._quarantines.save(stream, texts, seen)
+
+    def replay_quarantine(self, stream: str) -> QuarantineReplay | None:
+        """Start a replay of a stream's rejected records."""
+        return self._quarantines.start_replay(stream)

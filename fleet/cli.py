@@ -184,7 +184,8 @@ def ui(workspace: Workspace, region: str | None, http: Address | None, *, read_o
 
     with Drain() as drain:
         board = Board("headrace ui", drain, read_only=read_only)
-        board.show(StatusFacts(workspace, region), FleetActs(workspace))
+        facts = StatusFacts(workspace, region)
+        board.show(facts, FleetActs(workspace, quarantines=facts.quarantines))
         with serving(http or parse_address(DEFAULT_HTTP), board) as taken:
             click.echo(f"headrace ui serves http://{taken}; Ctrl-C ends it")
             while not drain.wait(WATCH_EVERY_S):

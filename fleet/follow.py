@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Origin: TypeAlias = tuple[Path, str | None]
 
 # What Spark is started with, and where state is, stays as it was at the start.
-LASTING: Final = ("catalogs", "spark", "state_dir", "checkpoint_dir", "lineage")
+LASTING: Final = ("catalogs", "spark", "state_dir", "checkpoint_dir", "links", "prices", "lineage")
 # The stamp of a file that was not looked at before it was read.
 UNKNOWN: Final = (-1, -1, -1)
 

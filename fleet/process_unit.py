@@ -105,7 +105,7 @@ class ProcessUnit:
             )
 
     def _ended(self, code: int) -> None:
-        kind, said = _error_in(self._output)
+        kind, said = error_in(self._output)
         self._process = None
         self._problem = said or f"its process ended with exit code {code}"
         name = self.key[1]
@@ -120,9 +120,12 @@ class ProcessUnit:
         log.warning("a process is started again", job=name, in_s=in_s, reason=self._problem)
 
 
-def _error_in(output: Path) -> tuple[str, str]:
+def error_in(output: Path) -> tuple[str, str]:
     """Return the kind and the sentence of the error that a command printed as JSON."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         error = json.loads(output.read_text(encoding="utf-8").splitlines()[-1])["error"]
+        for one in error.get("problems", ())[:1]:
+            where = f"{one['file']}:{one['line']}:{one['column']}"
+            return "", f"{where}: {one['message']}"
         return str(error.get("kind", "")), str(error["message"])
     return "", ""

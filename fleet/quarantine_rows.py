@@ -2,53 +2,60 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from headrace.http.detail_rows import QuarantineGroup, QuarantineRow, Sample
+from fleet.quarantine_samples import sample_of
+from headrace.config.stream.sinks import TableSink
+from headrace.contract import QUARANTINE
+from headrace.http.quarantine_rows import QuarantineGroup, QuarantineRow
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.ranges import RangeReader
-from headrace.records.decoding import NO_TIME_MS
-from headrace.records.hygiene.masks import REDACTED
-from headrace.times import format_time_us
 from router.quarantine.records import MOST_REASONS, own_record, quarantine_of
+from router.quarantine.replayed import parted, replayed_by
+from router.state import stream_state
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.quarantine_rows import GroupKey
     from router.quarantine.records import QuarantinedRecord
 
 # A page answers in a moment, however many records were rejected.
 MOST_READ: Final = 20_000
 MOST_BYTES: Final = 64 * 2**20
 SAMPLES: Final = 3
-MOST_GROUPS: Final = 200
-# Of a key or a value, so many bytes are shown.
-FIRST_BYTES: Final = 600
-FIRST_HEX_BYTES: Final = 96
-MASKED: Final = "the stream masks fields, and this value is not JSON in which they could be found"
+MOST_GROUPS: Final = 100
+# A reason may be a text of any length, of whoever writes to the topic.
+FIRST_OF_REASON: Final = 400
 OTHERS: Final = "all other reasons"
 
 
 @dataclass(slots=True)
 class Reading:
-    """What was read beside a stream's own records: records of others, and how many were left."""
+    """What was found beside the records that wait.
+
+    `others` are records of other streams, `unread` older ones, `replayed` those that replays have
+    finished, by group. `is_there` says whether the topic exists.
+    """
 
     others: int = 0
     unread: int = 0
+    replayed: dict[GroupKey, int] = field(default_factory=lambda: defaultdict(int))
+    is_there: bool = True
 
 
 def quarantine_row(workspace: Workspace, stream: Effective) -> QuarantineRow:
     """Read the newest records of a stream's quarantine."""
     topic, name = quarantine_of(stream), stream.config.name
     reading, groups = Reading(), Groups(stream.config.hygiene.mask)
-    for kept in newest_kept(workspace, stream, reading):
-        groups.add(kept, kept.outputs(name) or "")
+    for kept, _ in waiting_records(workspace, stream, reading):
+        groups.add(kept, name)
+    keys = groups.largest_first(reading.replayed)
     return QuarantineRow(
         name,
         topic.cluster,
@@ -57,18 +64,28 @@ def quarantine_row(workspace: Workspace, stream: Effective) -> QuarantineRow:
         groups.bytes,
         reading.others,
         reading.unread,
-        groups.rows(),
+        [groups.row(key, reading.replayed.get(key, 0)) for key in keys[:MOST_GROUPS]],
+        sum(reading.replayed.values()),
+        max(0, len(keys) - MOST_GROUPS),
+        reading.is_there,
     )
 
 
-def newest_kept(
+def waiting_records(
     workspace: Workspace, stream: Effective, reading: Reading
-) -> Iterator[QuarantinedRecord]:
-    """Give the newest records of a stream's quarantine, as many as a page has time for."""
+) -> Iterator[tuple[QuarantinedRecord, Sequence[str]]]:
+    """Give the newest records that no replay has finished, as many as a page has time for.
+
+    With each come the outputs that are done with it, of those that it failed for.
+    """
     topic, name = quarantine_of(stream), stream.config.name
     kafka = KafkaCluster(workspace.cluster(topic.cluster))
     if topic.topic not in kafka.topics():
+        reading.is_there = False
         return
+    folder = stream_state(workspace, name).member(QUARANTINE)
+    outputs = [one.name for one in stream.config.outputs if not isinstance(one.sink, TableSink)]
+    done = replayed_by(folder, outputs, kafka.topic_id(topic.topic))
     spans = kafka.offsets(topic.topic)
     newest = newest_of(spans, MOST_READ)
     read, left_bytes = 0, MOST_BYTES
@@ -78,9 +95,13 @@ def newest_kept(
                 kept = own_record(message, name)
                 if kept is None:
                     reading.others += 1
+                    continue
+                left_bytes -= kept.size
+                waiting, settled = parted(kept, name, done)
+                if settled and not waiting:
+                    reading.replayed[bounded_key(key_of(kept, name), reading.replayed)] += 1
                 else:
-                    left_bytes -= kept.size
-                    yield kept
+                    yield kept, settled
             read += len(messages)
             if left_bytes < 0:
                 break
@@ -100,97 +121,47 @@ def newest_of(spans: Mapping[int, range], most: int) -> dict[int, range]:
     return found
 
 
+def key_of(kept: QuarantinedRecord, stream: str) -> GroupKey:
+    """Return the group of a record."""
+    reason = kept.reason
+    if len(reason) > FIRST_OF_REASON:
+        reason = f"{reason[:FIRST_OF_REASON]}…"
+    return kept.stage, reason, kept.outputs(stream) or ""
+
+
+def bounded_key(key: GroupKey, known: Collection[GroupKey]) -> GroupKey:
+    """Return the group in which a record is counted, where so many are known already."""
+    stage, _, output = key
+    return key if key in known or len(known) < MOST_REASONS else (stage, OTHERS, output)
+
+
 class Groups:
     """Rejected records by stage, reason and output; of each, the newest are kept."""
 
     def __init__(self, masked: Collection[str]) -> None:
         self.records = self.bytes = 0
         self._masked = [name.split(".") for name in masked]
-        self._counts: dict[tuple[str, str, str], int] = defaultdict(int)
-        self._newest: dict[tuple[str, str, str], list[QuarantinedRecord]] = {}
+        self._counts: dict[GroupKey, int] = defaultdict(int)
+        self._newest: dict[GroupKey, list[QuarantinedRecord]] = {}
 
-    def add(self, kept: QuarantinedRecord, output: str) -> None:
+    def add(self, kept: QuarantinedRecord, stream: str) -> None:
         """Count a record, and keep it while it is among the newest."""
         self.records += 1
         self.bytes += kept.size
-        key = kept.stage, kept.reason, output
-        if key not in self._counts and len(self._counts) >= MOST_REASONS:
-            key = kept.stage, OTHERS, output
+        key = bounded_key(key_of(kept, stream), self._counts)
         self._counts[key] += 1
         newest = self._newest.setdefault(key, [])
         newest.append(kept)
         if len(newest) > SAMPLES:
             newest.remove(min(newest, key=lambda one: one.record.timestamp_ms))
 
-    def rows(self) -> list[QuarantineGroup]:
-        """Return the groups, the largest first."""
-        largest = sorted(self._counts.items(), key=lambda one: (-one[1], one[0]))[:MOST_GROUPS]
-        return [
-            QuarantineGroup(*key, count, [self._sample(one) for one in self._newest[key][::-1]])
-            for key, count in largest
-        ]
+    def largest_first(self, replayed: Collection[GroupKey] = ()) -> list[GroupKey]:
+        """Return the groups, the largest first; last those of which no record waits any more."""
+        every = {*self._counts, *replayed}
+        return sorted(every, key=lambda one: (-self._counts.get(one, 0), one))
 
-    def _sample(self, kept: QuarantinedRecord) -> Sample:
-        record = kept.record
-        at, raw_key, raw_value = record.position, record.key(), record.value()
-        value, is_hex, is_cut, hidden = _shown(raw_value)
-        if self._masked and raw_value is not None:
-            value, is_hex, is_cut, hidden = _shown_masked(raw_value, self._masked)
-        key, key_is_hex, _, _ = _shown(None if self._masked else raw_key)
-        return Sample(
-            at.topic,
-            at.partition,
-            at.offset,
-            None
-            if record.timestamp_ms == NO_TIME_MS
-            else format_time_us(record.timestamp_ms * 1000),
-            kept.size,
-            REDACTED if self._masked and raw_key is not None else key,
-            key_is_hex,
-            value,
-            is_hex,
-            is_cut,
-            hidden,
-            []
-            if self._masked
-            else [(name, _shown(one)[0] or "") for name, one in record.given_headers],
-        )
-
-
-Shown = tuple[str | None, bool, bool, str | None]
-
-
-def _shown(data: bytes | None) -> Shown:
-    """Return bytes as text or as hex, and whether that is hex, and whether it is cut."""
-    if data is None:
-        return None, False, False, None
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return data[:FIRST_HEX_BYTES].hex(" "), True, len(data) > FIRST_HEX_BYTES, None
-    if not all(one.isprintable() or one in "\n\r\t" for one in text):
-        return data[:FIRST_HEX_BYTES].hex(" "), True, len(data) > FIRST_HEX_BYTES, None
-    return text[:FIRST_BYTES], False, len(text) > FIRST_BYTES, None
-
-
-def _shown_masked(data: bytes, masked: Sequence[Sequence[str]]) -> Shown:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None, False, False, MASKED
-    if not isinstance(value, dict):
-        return None, False, False, MASKED
-    for parts in masked:
-        _mask(value, parts)
-    return _shown(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
-
-
-def _mask(value: object, parts: Sequence[str]) -> None:
-    if isinstance(value, list):
-        for one in value:
-            _mask(one, parts)
-    elif isinstance(value, dict) and parts[0] in value:
-        if len(parts) == 1:
-            value[parts[0]] = REDACTED
-        else:
-            _mask(value[parts[0]], parts[1:])
+    def row(self, key: GroupKey, replayed: int = 0) -> QuarantineGroup:
+        """Return a group with its samples."""
+        newest = self._newest.get(key, ())[::-1]
+        samples = [sample_of(one, self._masked) for one in newest]
+        return QuarantineGroup(*key, self._counts.get(key, 0), samples, replayed)

@@ -77,8 +77,11 @@ def run_fleet(  # noqa: PLR0913 - as the command is asked for
         ):
             fleet = Fleet(workspace, spark, region, folder, () if only is None else only.outputs)
             fleet.take(seen)
-            facts = FleetFacts(workspace, fleet.units, fleet.problems, region)
-            board.show(facts, FleetActs(workspace))
+            ui = spark.sparkContext.uiWebUrl
+            facts = FleetFacts(workspace, fleet.units, fleet.problems, region, ui)
+            board.show(facts, FleetActs(workspace, quarantines=facts.quarantines))
+            # A command for one file would not run what is saved beside it.
+            board.acts.has_files = path is None
             say(fleet.as_text("headrace up" if path is None else shown_path(path)))
             fleet.run(follower, board.drain, lineage)
 

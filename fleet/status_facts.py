@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fleet.details import declared_in, effective_of, explained, setting_rows
-from fleet.quarantine_rows import quarantine_row
-from fleet.quarantine_trial import quarantine_trial
+from fleet.page_details import PageDetails, link_rows
+from fleet.quarantines import Quarantines
 from fleet.replays import replay_row, replay_rows
 from fleet.status import overall
+from fleet.stream_origin import StreamOrigin
+from headrace.config.app.file import App
+from headrace.config.lake_table.file import LakeTable
 from headrace.config.stream.file import Stream
 from headrace.contract import QUARANTINE
 from headrace.errors import HeadraceError
@@ -42,26 +45,40 @@ if TYPE_CHECKING:
     from fleet.status import Overall
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
+    from headrace.http.app_rows import AppDetail
     from headrace.http.detail_rows import (
         DeclaredRow,
+        LedgerHistory,
         LedgerRow,
-        QuarantineRow,
-        QuarantineTrial,
+        LinkRow,
         SettingRow,
     )
+    from headrace.http.quarantine_rows import (
+        EditableStream,
+        QuarantineReplay,
+        QuarantineRow,
+        QuarantineTrial,
+    )
     from headrace.http.rows import ReplayRow
+    from headrace.http.table_rows import TableDetail
+
+C = TypeVar("C", LakeTable, App)
 
 
 class StatusFacts(Facts):
     """The lines of `headrace status`. They are computed again while somebody asks for them."""
 
+    runs = False
+
     def __init__(self, workspace: Workspace, region: str | None) -> None:
         self._workspace = workspace
         self._region = region
+        self.quarantines = Quarantines(self._origin)
         self._overall = CachedAnswer("status", lambda: overall(workspace, region))
         # What follows from the files of one look.
         self._declared: tuple[Overall | None, Sequence[DeclaredRow]] = (None, ())
         self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
+        self._details = PageDetails()
 
     def jobs(self) -> Iterator[tuple[str, str]]:
         """Return all streams, lake tables and applications."""
@@ -128,6 +145,33 @@ class StatusFacts(Facts):
             self._declared = found, [declared_in(one) for one in found.files]
         return self._declared[1]
 
+    def table(self, name: str) -> TableDetail | None:
+        """Return what the files and snapshots of a lake table tell."""
+        config = next((one for one in self._configs(LakeTable) if one.name == name), None)
+        if config is None:
+            return None
+        return self._details.table(self._workspace, config, self._configs(App))
+
+    def app(self, name: str) -> AppDetail | None:
+        """Return what an application keeps of its batches on this host."""
+        config = next((one for one in self._configs(App) if one.name == name), None)
+        return None if config is None else self._details.app(self._workspace, config)
+
+    def history(self, stream: str) -> Sequence[LedgerHistory] | None:
+        """Return the last batches in a stream's ledgers."""
+        found = self._stream(stream)
+        return None if found is None else self._details.history(self._workspace, found)
+
+    def links(self, kind: str, name: str) -> Sequence[LinkRow]:
+        """Return where other tools show something."""
+        rows = (one for one in self.declared() if (one.kind, one.name) == (kind, name))
+        return [link for one in rows for link in link_rows(self._workspace.links, one)]
+
+    def _configs(self, kind: type[C]) -> list[C]:
+        whole = self._overall.value()
+        files = () if whole is None else whole.files
+        return [one.config for one in files if isinstance(one.config, kind)]
+
     def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
         """Return the ledgers of a stream as they are in Kafka."""
         lines = [one for one in self._of("stream") if one.name == stream and one.part is not None]
@@ -142,17 +186,19 @@ class StatusFacts(Facts):
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         """Return a stream's rejected records, read from Kafka now."""
-        found = self._stream(stream)
-        if found is None or found.config.quarantine is None:
-            return None
-        return quarantine_row(self._workspace, found)
+        return self.quarantines.row(stream)
 
-    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
-        """Return what a stream would make of its rejected records, as its file is now."""
-        found = self._stream(stream)
-        if found is None or found.config.quarantine is None:
-            return None
-        return quarantine_trial(self._workspace, found)
+    def quarantine_files(self, stream: str) -> EditableStream | None:
+        """Return the files that say what becomes of a stream's records."""
+        return self.quarantines.files(stream)
+
+    def quarantine_replay(self, stream: str) -> QuarantineReplay | None:
+        """Return the last replay of a stream's rejected records."""
+        return self.quarantines.last_replay(stream)
+
+    def try_quarantine(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records with some files changed."""
+        return self.quarantines.trial(stream, texts)
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
         """Return what a stream makes of records, as its file is now."""
@@ -160,14 +206,20 @@ class StatusFacts(Facts):
         return None if found is None else explained(found, self._workspace, records)
 
     def _stream(self, name: str) -> Effective | None:
+        found = self._origin(name)
+        return None if found is None else found.stream
+
+    def _origin(self, name: str) -> StreamOrigin | None:
         whole = self._overall.value()
         for one in () if whole is None else whole.files:
             if isinstance(one.config, Stream) and one.config.name == name:
                 try:
-                    return effective_of(one, self._workspace, self._region)
+                    stream = effective_of(one, self._workspace, self._region)
                 except HeadraceError:
                     # The page says why of the stream itself.
                     return None
+                path = one.document.path
+                return StreamOrigin(stream, self._workspace, path, one.topic, self._region)
         return None
 
     def samples(self) -> Iterator[Sample]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from fleet.details import declared_row, explained, setting_rows
 from fleet.line_unit import LineUnit
-from fleet.quarantine_rows import quarantine_row
-from fleet.quarantine_trial import quarantine_trial
+from fleet.page_details import PageDetails, link_rows
+from fleet.quarantines import Quarantines
 from fleet.replays import replay_row, replay_rows
 from fleet.standings import parts_of
+from fleet.stream_origin import StreamOrigin
 from headrace.application.source_rows import source_rows
 from headrace.config.app.file import App
 from headrace.config.lake_table.file import LakeTable
@@ -33,8 +34,16 @@ if TYPE_CHECKING:
     from fleet.process_unit import ProcessUnit
     from headrace.config.stream.effective import Effective
     from headrace.config.workspace.workspace import Workspace
-    from headrace.http.detail_rows import LedgerRow, QuarantineRow, QuarantineTrial, SettingRow
+    from headrace.http.app_rows import AppDetail
+    from headrace.http.detail_rows import LedgerHistory, LedgerRow, LinkRow, SettingRow
+    from headrace.http.quarantine_rows import (
+        EditableStream,
+        QuarantineReplay,
+        QuarantineRow,
+        QuarantineTrial,
+    )
     from headrace.http.rows import ReplayRow, State
+    from headrace.http.table_rows import TableDetail
     from headrace.metrics.text import Sample
     from headrace.problems import Problem
 
@@ -48,7 +57,10 @@ class FleetFacts(Facts):
         units: Callable[[], Sequence[tuple[Wanted, LineUnit | ProcessUnit | None]]],
         problems: Callable[[], Iterable[Problem]],
         region: str | None = None,
+        spark_ui: str | None = None,
     ) -> None:
+        self._spark_ui = spark_ui
+        self._details = PageDetails()
         self._workspace = workspace
         self._region = region
         self._units = units
@@ -56,6 +68,7 @@ class FleetFacts(Facts):
         # What follows from a file as it is now: it is asked for again and again.
         self._declared: dict[Key, tuple[Wanted, DeclaredRow]] = {}
         self._settings: dict[str, tuple[Wanted, Sequence[SettingRow]]] = {}
+        self.quarantines = Quarantines(self._origin)
         self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
 
     def jobs(self) -> Iterator[tuple[str, str]]:
@@ -107,6 +120,38 @@ class FleetFacts(Facts):
             found.append(DeclaredRow("file", name, name, problem=str(problem)))
         return found
 
+    def table(self, name: str) -> TableDetail | None:
+        """Return what the files and snapshots of a lake table tell."""
+        wanted = self._wanted("lake_table", name)
+        if wanted is None or not isinstance(wanted.config, LakeTable):
+            return None
+        apps = [one.config for one, _ in self._units() if isinstance(one.config, App)]
+        return self._details.table(wanted.workspace, wanted.config, apps)
+
+    def app(self, name: str) -> AppDetail | None:
+        """Return what an application, which runs in a process of its own, keeps of its batches."""
+        wanted = self._wanted("app", name)
+        if wanted is None or not isinstance(wanted.config, App):
+            return None
+        return self._details.app(wanted.workspace, wanted.config)
+
+    def history(self, stream: str) -> Sequence[LedgerHistory] | None:
+        """Return the last batches in a stream's ledgers."""
+        found = self._stream(stream)
+        return None if found is None else self._details.history(found[1], found[0])
+
+    def links(self, kind: str, name: str) -> Sequence[LinkRow]:
+        """Return where other tools show something, and the Spark UI of this process if it is on."""
+        wanted = self._wanted(kind, name)
+        if wanted is None:
+            return ()
+        # An application has a process, and a Spark UI, of its own.
+        spark_ui = None if kind == "app" else self._spark_ui
+        return link_rows(self._workspace.links, self._row(wanted), spark_ui)
+
+    def _wanted(self, kind: str, name: str) -> Wanted | None:
+        return next((one for one, _ in self._units() if one.key == (kind, name)), None)
+
     def ledger(self, stream: str) -> Sequence[LedgerRow] | None:
         """Return the ledgers of a stream as its jobs have them."""
         for wanted, unit in self._units():
@@ -128,17 +173,19 @@ class FleetFacts(Facts):
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         """Return a stream's rejected records, read from Kafka now."""
-        found = self._stream(stream)
-        if found is None or found[0].config.quarantine is None:
-            return None
-        return quarantine_row(found[1], found[0])
+        return self.quarantines.row(stream)
 
-    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
-        """Return what a stream would make of its rejected records, as its file is now."""
-        found = self._stream(stream)
-        if found is None or found[0].config.quarantine is None:
-            return None
-        return quarantine_trial(found[1], found[0])
+    def quarantine_files(self, stream: str) -> EditableStream | None:
+        """Return the files that say what becomes of a stream's records."""
+        return self.quarantines.files(stream)
+
+    def quarantine_replay(self, stream: str) -> QuarantineReplay | None:
+        """Return the last replay of a stream's rejected records."""
+        return self.quarantines.last_replay(stream)
+
+    def try_quarantine(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:
+        """Return what a stream would make of its rejected records with some files changed."""
+        return self.quarantines.trial(stream, texts)
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:
         """Return what a stream makes of records, by the form that runs."""
@@ -152,15 +199,18 @@ class FleetFacts(Facts):
         return known[1]
 
     def _stream(self, name: str) -> tuple[Effective, Workspace] | None:
-        for wanted, _ in self._units():
-            if wanted.key == ("stream", name) and isinstance(wanted.loaded, LoadedStream):
+        found = self._origin(name)
+        return None if found is None else (found.stream, found.workspace)
+
+    def _origin(self, name: str) -> StreamOrigin | None:
+        for one, _ in self._units():
+            if one.key == ("stream", name) and isinstance(one.loaded, LoadedStream):
                 try:
-                    return effective(
-                        wanted.loaded, wanted.workspace, self._region
-                    ), wanted.workspace
+                    stream = effective(one.loaded, one.workspace, self._region)
                 except HeadraceError:
                     # The page says why of the stream itself.
                     return None
+                return StreamOrigin(stream, one.workspace, one.path, one.topic, self._region)
         return None
 
     def _all(self) -> Iterator[Facts]:

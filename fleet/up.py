@@ -112,8 +112,8 @@ class Fleet:
                 log.info("a file is good again", file=shown_path(path))
         if seen.needs_restart and not self._needs_restart:
             log.warning(
-                "headrace.yaml has other catalogs, Spark settings, places of state, or lineage: they "
-                "take effect when headrace up is started again"
+                "headrace.yaml has other catalogs, Spark settings, places of state, links, prices or "
+                "lineage: they take effect when headrace up is started again"
             )
         self._named, self._needs_restart = broken, seen.needs_restart
         self._empty = set(seen.empty)

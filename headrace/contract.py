@@ -84,6 +84,12 @@ TABLE_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+# Tags that keep an expiry from snapshots which are still needed: of a replay (the run, and behind
+# `@` the snapshot of a lookup), of an application that follows a table.
+REPLAY_TAG: Final = "headrace-replay-"
+REPLAY_TAG_OF: Final = "@"
+FOLLOW_TAG: Final = "headrace-follow-"
+
 REGION_HEADER: Final = "region"
 
 # Where a routed record came from: «topic/partition/offset/timestamp in milliseconds», in UTF-8.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from headrace.iceberg.scans import FileSpan
+    from collections.abc import Mapping
 
 HOUR_US: Final = 3_600_000_000
 # Iceberg's own measures: what it would leave alone is not asked for.
@@ -18,18 +15,13 @@ FEWEST_FILES: Final = 5
 SETTLED_AFTER_US: Final = HOUR_US // 4
 
 
-def hours_to_compact(files: Iterable[FileSpan], target_bytes: int, now_us: int) -> list[int]:
-    """Return the beginnings of the hours to compact, each for itself.
+def hours_to_compact(small_files: Mapping[int, int], now_us: int) -> list[int]:
+    """Return the beginnings of the hours to compact, by how many small files each hour has.
 
     Files of different hours are never brought together: a replay of an hour would read them all.
     """
-    small = Counter(
-        file.start_us // HOUR_US * HOUR_US
-        for file in files
-        if file.bytes < SMALL_SHARE * target_bytes
-    )
     return sorted(
         hour
-        for hour, number in small.items()
+        for hour, number in small_files.items()
         if number >= FEWEST_FILES and hour + HOUR_US + SETTLED_AFTER_US <= now_us
     )

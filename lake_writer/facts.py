@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from headrace.http.board import Facts
+from headrace.http.board import CachedAnswer, Facts
 from headrace.http.rows import NotReady, TableRow
 from headrace.metrics.definitions import (
     BATCH_DURATION,
@@ -27,7 +27,9 @@ from headrace.times import SECOND_US, format_time_us
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from headrace.http.table_rows import TableDetail
     from headrace.line.standing import JobStanding
+    from lake_writer.table_detail import TableDetails
     from lake_writer.writer import LandingJob
 
 
@@ -35,8 +37,13 @@ class TableFacts(Facts):
     """A lake table whose writer runs in this process."""
 
     def __init__(
-        self, name: str, table: str, standings: Callable[[], Sequence[JobStanding[LandingJob]]]
+        self,
+        name: str,
+        table: str,
+        standings: Callable[[], Sequence[JobStanding[LandingJob]]],
+        details: TableDetails | None = None,
     ) -> None:
+        self._details = None if details is None else CachedAnswer("table", details.ask)
         self._name = name
         self._table = table
         self._standings = standings
@@ -54,6 +61,10 @@ class TableFacts(Facts):
     def tables(self) -> Sequence[TableRow]:
         """Return the table."""
         return [self._row(one) for one in self._standings()]
+
+    def table(self, name: str) -> TableDetail | None:
+        """Return what the files and snapshots of the table tell."""
+        return self._details.value() if self._details and name == self._name else None
 
     def samples(self) -> Iterator[Sample]:
         """Return the metrics of the table."""

@@ -36,6 +36,11 @@ class Shown:
     batches: Durations = field(default_factory=Durations)
     commits: Durations = field(default_factory=Durations)
 
+    @property
+    def took_ms(self) -> int:
+        """How long the batch that is at hand took since it was planned."""
+        return round((time.monotonic() - self.planned_at_s) * 1000)
+
     def count(self, answers: Sequence[Written]) -> None:
         """Count a batch that is committed."""
         files = [file for one in answers for file in one.files]

@@ -19,12 +19,13 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it sh
 
 from headrace.contract import INGESTION_TS, OFFSET, PARTITION
 from headrace.iceberg.catalog import split_name, table_loader
+from headrace.iceberg.file_figures import FileFiguresReader
 from headrace.iceberg.history import refers_to
-from headrace.iceberg.scans import file_spans
 from headrace.iceberg.specs import specs_in_use
 from headrace.locks import hold
 from headrace.times import format_time_us
-from lake_writer.compaction import FEWEST_FILES, HOUR_US, hours_to_compact
+from lake_writer.compaction import FEWEST_FILES, HOUR_US, SMALL_SHARE
+from lake_writer.maintenance_plan import plan_maintenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,8 +88,9 @@ class Maintenance:
 
     def _compact(self, spark: SparkSession, drain: Drain) -> tuple[int, int, int]:
         target = self._config.table.target_file_size
-        now_us = time.time_ns() // 1_000
-        hours = hours_to_compact(file_spans(self._load()), target, now_us)
+        table = self._load()
+        figures = FileFiguresReader(SMALL_SHARE * target).read(table)
+        hours = plan_maintenance(table, figures, time.time_ns() // 1_000).hours
         done = before = after = 0
         for hour in hours:
             if drain.requested:

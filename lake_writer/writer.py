@@ -29,6 +29,7 @@ from lake_writer.following import Following
 from lake_writer.landed import Landed, Shown
 from lake_writer.plan import landing_plan
 from lake_writer.slices import ASSUMED_BYTES, part_of, sampled_bytes, slices, tasks_for
+from lake_writer.table_detail import TableDetails
 from lake_writer.task import LandingWork
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class LakeWriter:
         self, workspace: Workspace, table: LoadedLakeTable, kafka: KafkaCluster | None = None
     ) -> None:
         self._workspace = workspace
+        self._config = table.config
         kafka = kafka or KafkaCluster(workspace.cluster(table.config.source.cluster))
         self._job = LandingJob(workspace, table, kafka)
 
@@ -80,7 +82,8 @@ class LakeWriter:
         with self.held(TaskSlots(spark), once=once) as job:
             checkpoint = self._state / "checkpoint"
             line = Line(job.name, [job], checkpoint, once=once)
-            show(TableFacts(job.name, job.table, line.standings))
+            details = TableDetails(self._workspace, self._config)
+            show(TableFacts(job.name, job.table, line.standings, details))
             run_lines([line], spark, drain)
         return job.landed
 
@@ -218,7 +221,8 @@ class LandingJob:
             remove_quietly(self._load().io, [file.file_path for file in files])
             raise problems[0]
         with self.shown.commits.timed():
-            committed = self._commits.commit(replace(self._batch, files=files))
+            batch = replace(self._batch, files=files, took_ms=self.shown.took_ms)
+            committed = self._commits.commit(batch)
         self._starts, self._epochs = dict(self._batch.ends), dict(self._batch.epochs)
         self._confirmed_at_s = time.monotonic()
         self._count(answers, committed.snapshot)

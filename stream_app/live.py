@@ -106,7 +106,7 @@ def run_live(  # noqa: PLR0913 - a run is made of these
         name, late = app.config.name, LateRows(None, is_of_tables)
         query = start(result, app.config.sink, workspace, name, checkpoint, late, held.still_ours)
         watch = FollowWatch(here) if followed else None
-        facts = AppFacts(app.config, choices or {})
+        facts = AppFacts(app.config, choices or {}, workspace, lambda: late.total)
         show(facts)
         rows = finish(query, name, drain, until_no_data=once, watch=watch, on_batch=facts.see)
         readers = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from backfill.plan.plan import read_head
+from headrace.contract import REPLAY_TAG, REPLAY_TAG_OF
 from headrace.errors import HeadraceError
 from headrace.iceberg.catalog import load_table
 
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from backfill.run.state import RunState
     from headrace.config.workspace.workspace import Workspace
 
-PREFIX = "headrace-replay-"
-# A lookup has a tag for each of its snapshots: the run, this, and the snapshot's id.
-OF = "@"
+# A lookup has a tag for each of its snapshots: the run, OF, and the snapshot's id.
+PREFIX, OF = REPLAY_TAG, REPLAY_TAG_OF
 log = structlog.get_logger(__name__)
 
 

@@ -170,7 +170,15 @@ def check_workspace_file(path: Path) -> tuple[Document, Workspace | None]:
     # A ~ that is no user's stays a name like any other.
     state_dir = absolute(root / os.path.expanduser(config.state_dir))  # noqa: PTH111 - pathlib's raises
     return document, Workspace(
-        root, clusters, catalogs, state_dir, config.spark, config.checkpoint_dir, config.lineage
+        root,
+        clusters,
+        catalogs,
+        state_dir,
+        config.spark,
+        config.checkpoint_dir,
+        config.links,
+        config.prices,
+        config.lineage,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from headrace import proposed_files
 from headrace.config.app.file import App
 from headrace.config.common.model import Model
 from headrace.config.common.section import KnownNames, addresses_of
@@ -137,7 +138,7 @@ def load_target(stream: LoadedStream, sink: StreamSink, workspace: Workspace) ->
 def file_of(stream: LoadedStream, name: str, workspace: Workspace) -> Path:
     """Return a file that a stream's output names: beside the stream's own, or in the workspace."""
     for folder in (stream.path.parent, workspace.root):
-        if (folder / name).is_file():
+        if proposed_files.is_file(folder / name):
             return folder / name
     raise UsageError(
         f"stream {stream.config.name} names {name}, but that file is gone",
@@ -169,7 +170,7 @@ def load_app(path: Path, workspace: Workspace) -> LoadedApp:
     query = config.transform.sql
     if config.transform.sql_file is not None:
         path_of_query = checked.file.at("transform", "sql_file").find_file()
-        query = path_of_query.read_text(encoding="utf-8") if path_of_query else None
+        query = proposed_files.read_text(path_of_query) if path_of_query else None
     return LoadedApp(config, checked.schemas, query, checked.document.path)
 
 

@@ -6,8 +6,9 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from headrace import proposed_files
 from headrace.config.app.check_sources import check_landed
 from headrace.config.check_many import check_all
 from headrace.config.common.section import KnownNames
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from headrace.config.yaml.document import Document
 
+YAML_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 _HAS_KIND = re.compile(r"""^["']?kind["']?\s*:|^\s*\{[^#]*\bkind\b""", re.MULTILINE)
 _IS_FOREIGN = re.compile(r"^apiVersion\s*:", re.MULTILINE)
 
@@ -126,19 +128,25 @@ def yaml_files(root: Path, folders_seen: list[Path] | None = None) -> Iterator[P
 
     `folders_seen` gets all folders whose change may mean another answer.
     """
+    proposed = proposed_files.proposed_under(root)
+    seen: set[Path] = set()
     for folder, folders, files in os.walk(root):
         here = Path(folder)
-        inside = [here / name for name in sorted(folders) if not _is_hidden(name)]
+        inside = [here / name for name in sorted(folders) if not is_hidden(name)]
         if folders_seen is not None:
             folders_seen += inside
         folders[:] = [one.name for one in inside if _is_ours(one)]
         for name in sorted(files):
             path = here / name
-            if path.suffix in {".yaml", ".yml"} and not name.startswith("."):
+            if path.suffix in YAML_SUFFIXES and not name.startswith("."):
+                if proposed:
+                    seen.add(path)
                 yield path
+    yield from (one for one in proposed if one.suffix in YAML_SUFFIXES and one not in seen)
 
 
-def _is_hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
+    """Return whether a folder of that name is left out, as no file of the workspace is in it."""
     return name.startswith(".") or name in {"__pycache__", "node_modules"}
 
 
@@ -151,7 +159,7 @@ def _has_kind(path: Path) -> bool:
     if path.name == FILE_NAME:
         return False
     try:
-        text = path.read_bytes().decode("utf-8-sig", errors="replace")
+        text = proposed_files.read_bytes(path).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
     return bool(_HAS_KIND.search(text)) and not _IS_FOREIGN.search(text)

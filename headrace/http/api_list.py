@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from headrace.http.detail_rows import LedgerRow, QuarantineRow, QuarantineTrial
+from headrace.http.detail_rows import LedgerRow  # noqa: TC001 - as above
+from headrace.http.file_rows import FilesCheck
+from headrace.http.files_api import FilesRequest
+from headrace.http.quarantine_rows import QuarantineReplay, QuarantineRow, QuarantineTrial
 from headrace.http.rows import AppRow, NotReady, ReplayRow, StreamRow, TableRow
 
 JSON: Final = "application/json"
@@ -61,6 +64,13 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedPaths:
+    """The files that were written."""
+
+    saved: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ApiRoute:
     """A route. `answers` are types by status; what every route may answer is left out.
 
@@ -109,8 +119,36 @@ API: Final = (
     ApiRoute(
         "POST",
         "/api/v1/streams/{name}/quarantine/try",
-        "What the stream, as its file is now, would make of its rejected records. It writes nothing.",
-        {200: QuarantineTrial, **AWAY},
+        "What the stream would make of its rejected records: as its files are, with its file as in the "
+        'body, or with the files of `{"files": {PATH: TEXT}}`. It writes nothing.',
+        {200: QuarantineTrial, 400: Problem, 413: Problem, **AWAY},
+        body=TEXT,
+    ),
+    ApiRoute(
+        "GET",
+        "/api/v1/streams/{name}/quarantine/replay",
+        "How the last replay of the rejected records fares.",
+        {200: QuarantineReplay, **AWAY},
+    ),
+    ApiRoute(
+        "POST",
+        "/api/v1/streams/{name}/quarantine/replay",
+        "Start a replay of the rejected records.",
+        {202: QuarantineReplay, 409: Problem, **UNKNOWN},
+    ),
+    ApiRoute(
+        "POST",
+        "/api/v1/files/check",
+        "What the workspace would be with these files. It writes nothing.",
+        {200: FilesCheck, 400: Problem, 413: Problem, **UNKNOWN},
+        body=FilesRequest,
+    ),
+    ApiRoute(
+        "POST",
+        "/api/v1/files",
+        "Write all of these files, or none.",
+        {200: SavedPaths, 400: Problem, 409: Problem, 413: Problem, **UNKNOWN},
+        body=FilesRequest,
     ),
     ApiRoute(
         "POST",

@@ -15,14 +15,22 @@ from headrace.metrics.text import Sample
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from headrace.http.app_rows import AppDetail
     from headrace.http.detail_rows import (
         DeclaredRow,
+        LedgerHistory,
         LedgerRow,
-        QuarantineRow,
-        QuarantineTrial,
+        LinkRow,
         SettingRow,
     )
+    from headrace.http.quarantine_rows import (
+        EditableStream,
+        QuarantineReplay,
+        QuarantineRow,
+        QuarantineTrial,
+    )
     from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
+    from headrace.http.table_rows import TableDetail
     from headrace.signals import Drain
 
 T = TypeVar("T")
@@ -34,6 +42,9 @@ class Facts:
     Whoever shows something overrides what it is about. `not_ready` and `jobs` answer at once, from
     memory; the others may take a moment.
     """
+
+    # Whether what the workspace declares runs in this command.
+    runs = True
 
     def jobs(self) -> Iterable[tuple[str, str]]:
         """Return the kind and name of everything that should run."""
@@ -71,6 +82,22 @@ class Facts:
         """Return one replay with all that is known of it."""
         return next((one for one in self.replays() if one.run_id == run_id), None)
 
+    def table(self, name: str) -> TableDetail | None:  # noqa: ARG002 - who knows it overrides it
+        """Return what the files and snapshots of a lake table tell; None where it is unknown."""
+        return None
+
+    def app(self, name: str) -> AppDetail | None:  # noqa: ARG002 - as above
+        """Return what an application keeps of its batches; None where it is unknown."""
+        return None
+
+    def history(self, stream: str) -> Sequence[LedgerHistory] | None:  # noqa: ARG002 - as above
+        """Return the last batches in a stream's ledgers; None where they are unknown."""
+        return None
+
+    def links(self, kind: str, name: str) -> Sequence[LinkRow]:  # noqa: ARG002 - as above
+        """Return where other tools show something, and what it reads and writes."""
+        return ()
+
     def declared(self) -> Sequence[DeclaredRow]:
         """Return the files of the workspace; none where the command is about one thing alone."""
         return ()
@@ -87,8 +114,19 @@ class Facts:
         """Return a stream's rejected records; None where it keeps none. It may ask Kafka, and wait."""
         return None
 
-    def try_quarantine(self, stream: str) -> QuarantineTrial | None:  # noqa: ARG002 - as above
-        """Return what a stream would make of its rejected records now. It may ask Kafka, and wait."""
+    def quarantine_files(self, stream: str) -> EditableStream | None:  # noqa: ARG002 - as above
+        """Return the files that say what becomes of a stream's records; None as above."""
+        return None
+
+    def quarantine_replay(self, stream: str) -> QuarantineReplay | None:  # noqa: ARG002 - as above
+        """Return the last replay of a stream's rejected records; None where there was none."""
+        return None
+
+    def try_quarantine(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:  # noqa: ARG002 - as above
+        """Return what a stream would make of its rejected records; `texts` are changed files.
+
+        It may ask Kafka, and wait.
+        """
         return None
 
     def explain(self, stream: str, records: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
@@ -107,6 +145,11 @@ class Board:
         self.read_only = read_only
         self.command = command
         self.drain = drain
+
+    @property
+    def may_write(self) -> bool:
+        """Whether whoever looks may change the workspace's files."""
+        return self.acts.has_files and not self.read_only
 
     def show(self, facts: Facts, acts: Acts | None = None) -> None:
         """Show this from now on, and do what is asked for so."""
@@ -148,8 +191,17 @@ class CachedAnswer(Generic[T]):
     Who wants it waits until a moment after it was asked, and then takes the last answer.
     """
 
-    def __init__(self, name: str, ask: Callable[[], T]) -> None:
+    def __init__(
+        self,
+        name: str,
+        ask: Callable[[], T],
+        *,
+        most_age_s: float = MOST_AGE_S,
+        first_patience_s: float = FIRST_PATIENCE_S,
+    ) -> None:
         self._ask = ask
+        self._most_age_s = most_age_s
+        self._first_patience_s = first_patience_s
         self._name = name
         self._changed = threading.Condition()
         self._answer: T | None = None
@@ -169,7 +221,7 @@ class CachedAnswer(Generic[T]):
             if not self._is_asking:
                 self._is_asking, self._asked_at_s = True, time.monotonic()
                 threading.Thread(target=self._refresh, name=self._name, daemon=True).start()
-            patience_s = FIRST_PATIENCE_S if self._answer is None else PATIENCE_S
+            patience_s = self._first_patience_s if self._answer is None else PATIENCE_S
             wait_s = self._asked_at_s + patience_s - time.monotonic()
             self._changed.wait_for(lambda: not self._is_asking, max(0.0, wait_s))
             return self._answer
@@ -184,6 +236,6 @@ class CachedAnswer(Generic[T]):
                     now_s = time.monotonic()
                     took_s = now_s - self._asked_at_s
                     self._answer = answer
-                    self._fresh_until_s = now_s + max(MOST_AGE_S, AGE_BY_COST * took_s)
+                    self._fresh_until_s = now_s + max(self._most_age_s, AGE_BY_COST * took_s)
                 self._is_asking = False
                 self._changed.notify_all()

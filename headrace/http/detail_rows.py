@@ -103,77 +103,45 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerBatch:
+    """What a batch did, all partitions together; `lost` offsets were gone before they were read."""
+
+    batch: int
+    at: str
+    read: int
+    written: int
+    filtered: int
+    dropped: int
+    quarantined: int
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerHistory:
+    """The batches of an output that its ledger still names, the newest last.
+
+    Kafka compacts a ledger: of older batches only the sums stay. `is_cut` says that there are more,
+    and that a page reads no further back.
+    """
+
+    output: str
+    batches: Sequence[LedgerBatch] = ()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """Where another tool shows something: what it is (topic, table, dashboard, Spark UI), and its name."""
+
+    what: str
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class SettingRow:
     """A setting that something runs with, and where its value comes from; secrets are `***`."""
 
     key: str
     value: object
     origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A rejected record: where it came from, and what it holds, as text where it is text.
-
-    `is_hex` says that a key or value is shown as bytes. `hidden` says why the value is not shown.
-    """
-
-    topic: str
-    partition: int
-    offset: int
-    time: str | None
-    size: int
-    key: str | None
-    key_is_hex: bool
-    value: str | None
-    value_is_hex: bool
-    is_cut: bool = False
-    hidden: str | None = None
-    headers: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantineGroup:
-    """Rejected records of one reason, with the newest of them."""
-
-    stage: str
-    reason: str
-    output: str
-    count: int
-    samples: Sequence[Sample] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantineRow:
-    """A stream's quarantine. `records` were read; `unread` older ones were not."""
-
-    stream: str
-    cluster: str
-    topic: str
-    records: int = 0
-    bytes: int = 0
-    others: int = 0
-    unread: int = 0
-    groups: Sequence[QuarantineGroup] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TriedOutput:
-    """What an output would make of rejected records; `unknown` where only Spark could say."""
-
-    output: str
-    written: int
-    filtered: int
-    rejected: int
-    unknown: int
-    reasons: Sequence[tuple[str, int]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantineTrial:
-    """What a stream would make of the records in its quarantine, as its file is now."""
-
-    stream: str
-    records: int
-    unread: int
-    outputs: Sequence[TriedOutput] = ()

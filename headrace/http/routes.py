@@ -11,11 +11,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
+from headrace.http.file_forms import file_form_routes
+from headrace.http.files_api import file_api_routes
 from headrace.http.openapi import openapi
+from headrace.http.pages.live import LivePages
 from headrace.http.pages.login import login_routes
 from headrace.http.pages.routes import page_routes
+from headrace.http.quarantine_forms import quarantine_routes
 from headrace.http.safety import Guard, knows_token
 from headrace.metrics.text import CONTENT_TYPE, exposition
 
@@ -30,12 +34,13 @@ if TYPE_CHECKING:
 READY: Final = 200
 NOT_READY: Final = 503
 UNKNOWN: Final = 404
+NO_METHOD: Final = 405
 log = structlog.get_logger(__name__)
 
 
 def routes_of(board: Board, address: Address) -> Starlette:
     """Return the application that answers; what is not loopback asks for the token."""
-    answers = _Answers(board, address)
+    answers, live = _Answers(board, address), LivePages(board)
     # Each answers GET, and HEAD as GET.
     return Starlette(
         routes=[
@@ -48,7 +53,10 @@ def routes_of(board: Board, address: Address) -> Starlette:
             Route("/api/v1/apps", answers.rows(lambda facts: facts.apps())),
             Route("/api/v1/replays", answers.rows(lambda facts: facts.replays())),
             Route("/api/v1/replays/{run_id}", answers.replay),
-            *page_routes(board, _problem),
+            *file_api_routes(board, address, _problem),
+            *file_form_routes(board, address, _problem),
+            *page_routes(board, live, _problem),
+            *quarantine_routes(board, address, _problem, live),
             *login_routes(address),
         ],
         middleware=[Middleware(Guard, address=address, refuse=_problem)],
@@ -103,12 +111,19 @@ def _problem(status: int, message: str) -> Response:
     return _json({"error": {"message": message}}, status)
 
 
-def _refused(_request: Request, problem: Exception) -> Response:
+def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)  # noqa: S101 - for the type checker: what we registered it for
     answer = _problem(problem.status_code, problem.detail)
-    # Of a method that a path has not: which ones it has.
-    answer.headers.update(problem.headers or {})
+    if problem.status_code == NO_METHOD:
+        answer.headers["allow"] = ", ".join(sorted(_methods_of(request)))
     return answer
+
+
+def _methods_of(request: Request) -> set[str]:
+    """Return what a path answers: it may have a route for each method."""
+    routes = (one for one in request.app.routes if isinstance(one, Route))
+    fitting = (one for one in routes if one.matches(request.scope)[0] is not Match.NONE)
+    return {method for one in fitting for method in one.methods or ()}
 
 
 def _failed(request: Request, problem: Exception) -> Response:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Operation
 
 from headrace.iceberg.append import remove_quietly
@@ -32,6 +32,8 @@ MAX_SNAPSHOTS: Final = "headrace.history.max-snapshots"
 # Iceberg's own words for its expiry, which hold for ours.
 MAX_AGE: Final = "history.expire.max-snapshot-age-ms"
 MIN_SNAPSHOTS: Final = "history.expire.min-snapshots-to-keep"
+MAX_REF_AGE: Final = "history.expire.max-ref-age-ms"
+USUAL_AGE_MS: Final = 5 * 24 * 3_600_000
 # More than one, so that a history that has grown too long becomes shorter; few, so that no
 # commit takes noticeably longer than another.
 LET_GO_AT_ONCE: Final = 3
@@ -41,9 +43,16 @@ def main_line(table: Table) -> Iterator[Snapshot]:
     """Yield the snapshots from the head back, as far as they are still known."""
     known = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     at = table.metadata.current_snapshot_id
-    while at is not None and at in known:
-        yield known[at]
-        at = known[at].parent_snapshot_id
+    if at is not None and at in known:
+        yield from _line_of(known[at], known)
+
+
+def _line_of(head: Snapshot, known: Mapping[int, Snapshot]) -> Iterator[Snapshot]:
+    at: Snapshot | None = head
+    while at is not None:
+        yield at
+        parent = at.parent_snapshot_id
+        at = None if parent is None else known.get(parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,49 @@ def to_let_go(table: Table, own: str, keep: Keep, now_ms: int) -> list[Snapshot]
             if len(found) == LET_GO_AT_ONCE:
                 break
     return found
+
+
+def to_expire(table: Table, now_ms: int) -> list[Snapshot] | None:
+    """Return the snapshots that Iceberg's own expiry would remove; None where the table forbids it.
+
+    A branch keeps its newest snapshots by their number and their age, a tag keeps its own, and what
+    nothing refers to goes by its age.
+    """
+    properties, metadata = table.properties, table.metadata
+    if properties.get("gc.enabled") == "false":
+        return None
+    # Here a table may say 0.
+    said = properties.get(MAX_AGE, "")
+    age_ms = int(said) if said.isdecimal() else USUAL_AGE_MS
+    least = _number(properties, MIN_SNAPSHOTS) or 1
+    said = properties.get(MAX_REF_AGE, "")
+    ref_age_ms = int(said) if said.isdecimal() else None
+    known = {one.snapshot_id: one for one in metadata.snapshots}
+    kept: set[int] = set()
+    referred: set[int] = set()
+    for name, ref in metadata.refs.items():
+        head = known.get(ref.snapshot_id)
+        most_ms = ref_age_ms if ref.max_ref_age_ms is None else ref.max_ref_age_ms
+        is_main = name == MAIN_BRANCH
+        if head is None or (
+            not is_main and most_ms is not None and now_ms - head.timestamp_ms > most_ms
+        ):
+            continue
+        line = [head] if ref.snapshot_ref_type == SnapshotRefType.TAG else [*_line_of(head, known)]
+        referred |= {one.snapshot_id for one in line}
+        own_ms = age_ms if ref.max_snapshot_age_ms is None else ref.max_snapshot_age_ms
+        own_least = ref.min_snapshots_to_keep or least
+        for number, one in enumerate(line):
+            is_kept = number < own_least or now_ms - one.timestamp_ms <= own_ms
+            if not is_kept and ref.snapshot_ref_type != SnapshotRefType.TAG:
+                break
+            kept.add(one.snapshot_id)
+    return [
+        one
+        for one in metadata.snapshots
+        if one.snapshot_id not in kept
+        and (one.snapshot_id in referred or now_ms - one.timestamp_ms > age_ms)
+    ]
 
 
 def refers_to(table: Table, location: str) -> bool:

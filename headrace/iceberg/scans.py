@@ -1,13 +1,12 @@
-"""What scans of a table tell: times and sizes of its files, offsets of its rows."""
+"""What scans of a table tell: bounds of times, offsets of its rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.expressions import EqualTo
 
-from headrace.contract import INGESTION_TS, METADATA, OFFSET, PARTITION, TOPIC
+from headrace.contract import METADATA, OFFSET, PARTITION, TOPIC
 from headrace.times import DAY_US
 
 if TYPE_CHECKING:
@@ -27,23 +26,6 @@ def time_bound(value: bytes | None) -> int | None:
     if value is None or len(value) not in units_us:
         return None
     return int.from_bytes(value, "little", signed=True) * units_us[len(value)]
-
-
-@dataclass(frozen=True, slots=True)
-class FileSpan:
-    """A data file: the least ingestion time in it, and how large it is."""
-
-    start_us: int
-    bytes: int
-
-
-def file_spans(table: Table) -> Iterator[FileSpan]:
-    """Yield the live data files that have bounds on the ingestion time."""
-    number = table.schema().find_field(INGESTION_TS).field_id
-    for task in table.scan().plan_files():
-        least_us = time_bound((task.file.lower_bounds or {}).get(number))
-        if least_us is not None:
-            yield FileSpan(least_us, task.file.file_size_in_bytes)
 
 
 def offsets_of(table: Table, topic: str) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -110,6 +110,14 @@ class KafkaCluster:
         )
         return id_of(found[topic])
 
+    def replication(self, topic: str) -> int:
+        """Return how many copies of a topic its brokers keep: of its partitions, the most."""
+        wanted = TopicCollection([topic])
+        found = self._ask(
+            topic, lambda: self._admin.describe_topics(wanted, request_timeout=LEADER_LIMIT_S)
+        )
+        return max(len(one.replicas) for one in found[topic].partitions)
+
     def largest_batch_bytes(self, topic: str) -> int:
         """Return how large a batch of records a topic takes (`max.message.bytes`)."""
         return int(self.settings(topic)["max.message.bytes"])

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 SUMMARY: Final = "headrace.commit"
+# Beside it: how long the batch took until its commit, for people.
+BATCH_MS: Final = "headrace.batch-ms"
 # In the commit state of a writer that has begun and committed nothing yet.
 NO_SNAPSHOT: Final = -1
 

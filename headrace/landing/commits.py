@@ -24,6 +24,7 @@ from headrace.iceberg.append import (
 from headrace.iceberg.history import kept_history, main_line, remove_let_go, to_let_go
 from headrace.kafka.source_topic import Reader, TopicRecreated
 from headrace.landing.commit_state import (
+    BATCH_MS,
     NO_SNAPSHOT,
     SUMMARY,
     CommitState,
@@ -85,7 +86,7 @@ class TableBatch:
     """Files that are written and in no table, and up to where they take each partition.
 
     `lost` are offsets on the way that the topic no longer has, `epochs` those of leaders whose logs
-    had all up to the ends.
+    had all up to the ends. `took_ms` is how long it took so far, where its writer says so.
     """
 
     files: Sequence[DataFile]
@@ -93,6 +94,7 @@ class TableBatch:
     ends: Mapping[int, int]
     lost: Mapping[int, range] = field(default_factory=dict)
     epochs: Mapping[int, int] = field(default_factory=dict)
+    took_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -270,7 +272,10 @@ class TableCommits:
         if batch.lost:
             name = losses_property(writer)
             properties[name] = with_losses(table.properties.get(name), batch.lost)
-        commit = Append(state.snapshot, batch.files, {SUMMARY: said}, properties, gone)
+        summary = {SUMMARY: said}
+        if batch.took_ms is not None:
+            summary[BATCH_MS] = str(batch.took_ms)
+        commit = Append(state.snapshot, batch.files, summary, properties, gone)
         after = append(table, commit)
         self.totals = totals_of(after, writer)
         remove_let_go(table, after, gone)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
+from headrace import proposed_files
 from headrace.schema.avro_parse import Parser
 from headrace.schema.avro_words import LOGICAL
 from headrace.schema.model import (
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_TOO_DEEP: Final = "is nested too deep"
+
+
 def load_avro(path: Path) -> Record:
     """Return the schema in that file; SchemaRefused has every problem of it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = proposed_files.read_text(path)
     except OSError as error:
         raise SchemaRefused(str(path), [f"cannot be read ({error.strerror})"]) from error
     except UnicodeDecodeError as error:
@@ -68,9 +72,14 @@ def _parse(text_or_obj: object, where: str) -> tuple[Record, list[str]]:
             obj = json.loads(text_or_obj)
         except ValueError as error:
             raise SchemaRefused(where, [f"is not JSON ({error})"]) from error
+        except RecursionError:
+            raise SchemaRefused(where, [_TOO_DEEP]) from None
     parser = Parser()
-    record = parser.top_level(obj)
-    return record, [*parser.problems, *problems_of(record)]
+    try:
+        record = parser.top_level(obj)
+        return record, [*parser.problems, *problems_of(record)]
+    except RecursionError:
+        raise SchemaRefused(where, [_TOO_DEEP]) from None
 
 
 class _Renderer:

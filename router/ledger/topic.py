@@ -109,6 +109,15 @@ class LedgerTopic:
                 return []
             return records_in(self._log.read(isolation="read_committed"))
 
+    def newest(self, most: int) -> tuple[list[LedgerRecord], bool]:
+        """Return the last records that are committed, so many offsets at most; whether there are more."""
+        with self._lock:
+            if self.name not in self._kafka.topics():
+                return [], False
+            (span,) = self._kafka.offsets(self.name).values()
+            start = max(span.start, span.stop - most)
+            return records_in(self._log.read(start, "read_committed")), start > span.start
+
     def claim(
         self,
         members: Collection[str],

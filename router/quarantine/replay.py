@@ -7,7 +7,7 @@ in between sends it again, and loses nothing.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,10 @@ from router.explain.outcomes import Evaluator
 from router.plan.model import ToTable
 from router.plan.planner import Planner
 from router.quarantine.records import own_record, quarantine_of
-from router.quarantine.replay_records import RecordReplay, Replayed, ReplayReport, ReplayTally
+from router.quarantine.replay_records import RecordReplay, ReplayReport, ReplayTally
+from router.quarantine.replay_state import ReplayRecorder, lock_in
+from router.quarantine.replayed import replayed_by
+from router.quarantine.report import replay_fields
 from router.run.jobs import chosen
 from router.state import stream_state
 
@@ -64,30 +67,38 @@ def replay_quarantine(
     names, tables = _without_tables(plan, chosen(stream, request.only), request)
     tallies = {name: ReplayTally() for name in names}
     report = ReplayReport(plan.stream, quarantine.topic, request.dry_run, tallies, tables)
-    kafka = planner.kafka(quarantine.cluster)
-    # A topic that is not there yet has no records.
-    if not names or quarantine.topic not in kafka.topics():
-        return report
-    state = stream_state(workspace, plan.stream).member(QUARANTINE)
+    folder = stream_state(workspace, plan.stream).member(QUARANTINE)
     what = f"a replay of the quarantine of stream {plan.stream}"
     with (
-        hold(state / "replay.lock", what, "wait until it has ended"),
+        hold(lock_in(folder), what, "wait until it has ended"),
+        nullcontext() if request.dry_run else ReplayRecorder(folder) as recorder,
         _shown_progress() as progress,
     ):
+
+        def tell(read: int, whole: int) -> None:
+            progress(read, whole)
+            if recorder is not None:
+                recorder.note(read, whole, replay_fields(report))
+
+        kafka = planner.kafka(quarantine.cluster)
+        # A topic that is not there yet has no records.
+        if not names or quarantine.topic not in kafka.topics():
+            tell(0, 0)
+            return report
         # No quarantine: what is refused stays where it is.
         plan = replace(plan, quarantine=None)
         if not request.dry_run:
             plan = planner.resolved(plan, names)
-        topic_id = kafka.topic_id(quarantine.topic)
-        done = {name: Replayed(state / "replayed" / f"{name}.json", topic_id) for name in names}
+        done = replayed_by(folder, names, kafka.topic_id(quarantine.topic))
         records = RecordReplay(plan, report, done, Evaluator(plan, names, by_spark))
         whole = sum(map(len, kafka.offsets(quarantine.topic).values()))
         for read, group in _groups(kafka.records(quarantine.topic), report):
             records.replay(group)
-            progress(read, whole)
-            if drain.requested:
-                report.drained = True
-                break
+            report.drained = drain.requested
+            tell(read, whole)
+            if report.drained:
+                return report
+        tell(whole, whole)
     return report
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headrace import state_files
-from headrace.errors import Terminal
-from headrace.kafka.offset_set import OffsetSet
 from headrace.records.hygiene.rules import Broken
 from router.explain.outcomes import Filtered, Passed
 from router.quarantine.records import count_reason
+from router.quarantine.replayed import parted
 from router.tasks.sending import Sending, sent_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from router.explain.outcomes import Evaluator
     from router.plan.model import RoutePlan
     from router.quarantine.records import QuarantinedRecord
+    from router.quarantine.replayed import Replayed
     from router.tasks.sending import Sent
 
 
@@ -114,13 +111,10 @@ class RecordReplay:
         if kept.record.topic() != self.plan.source.topic:
             self.report.other_topic += 1
             return []
-        own = kept.outputs(self.report.stream)
-        names = [name for name in self.done if own in {"", name}]
-        at = kept.position
-        open_ = [name for name in names if not self.done[name].has(at.partition, at.offset)]
-        for name in set(names) - set(open_):
+        waiting, settled = parted(kept, self.report.stream, self.done)
+        for name in settled:
             self.report.outputs[name].already += 1
-        return open_
+        return waiting
 
 
 def _send(
@@ -164,48 +158,3 @@ def _acknowledged(
         for index in again:
             produce(index)
     return refused
-
-
-class Replayed:
-    """What of a quarantine topic an output has been given, or rightly not been given."""
-
-    def __init__(self, path: Path, topic_id: str) -> None:
-        self._path = path
-        self._topic_id = topic_id
-        self._done: dict[int, OffsetSet] = {}
-        if path.exists():
-            self._load()
-
-    def has(self, partition: int, offset: int) -> bool:
-        """Whether a record is done with."""
-        return partition in self._done and offset in self._done[partition]
-
-    def add(self, partition: int, offset: int) -> None:
-        """Note that a record is done with; `save` makes it last."""
-        self._done.setdefault(partition, OffsetSet()).add(range(offset, offset + 1))
-
-    def save(self) -> None:
-        """Write it down; when this returns, no crash can take it back."""
-        done = {
-            str(number): [[run.start, run.stop] for run in offsets]
-            for number, offsets in sorted(self._done.items())
-        }
-        text = json.dumps({"topic_id": self._topic_id, "done": done})
-        state_files.write(self._path, text.encode())
-
-    def _load(self) -> None:
-        try:
-            whole: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
-            runs = {
-                int(number): OffsetSet(*(range(*one) for one in spans))
-                for number, spans in whole["done"].items()
-            }
-            topic_id = whole["topic_id"]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise Terminal(
-                f"{self._path} is damaged: it does not say what was replayed",
-                "remove it; then all records in the quarantine are replayed again",
-            ) from None
-        # A quarantine that was re-created holds other records under the same offsets.
-        if topic_id == self._topic_id:
-            self._done = runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.problems import counted
 from headrace.records.decoding import NO_TIME_MS
@@ -59,9 +59,13 @@ def list_text(listing: Listing) -> str:
 
 def replay_json(report: ReplayReport) -> str:
     """Return a replay as one JSON object."""
+    return json.dumps(replay_fields(report), indent=2, ensure_ascii=False)
+
+
+def replay_fields(report: ReplayReport) -> dict[str, Any]:
+    """Return the facts of a replay."""
     outputs = {name: _tally_fields(tally) for name, tally in report.outputs.items()}
-    whole = asdict(report) | {"outputs": outputs}
-    return json.dumps(whole, indent=2, ensure_ascii=False)
+    return asdict(report) | {"outputs": outputs}
 
 
 def replay_text(report: ReplayReport) -> str:

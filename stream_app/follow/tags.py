@@ -7,6 +7,7 @@ from zlib import crc32
 
 import structlog
 
+from headrace.contract import FOLLOW_TAG
 from headrace.retries import retry
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-PREFIX: Final = "headrace-follow-"
+PREFIX: Final = FOLLOW_TAG
 log = structlog.get_logger(__name__)
 
 

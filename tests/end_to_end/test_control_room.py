@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
+    from headrace.config.workspace.workspace import Cluster
     from headrace.embedded.broker import Broker
     from tests.end_to_end.serving import Running
 
@@ -38,6 +40,9 @@ LIMIT_MS = 60_000
 T0_MS = 1_772_359_200_000
 MINUTE_MS = 60_000
 STARTS, STOPS = 120, 60
+# Of a table that is large enough for its figures to say something.
+VIEWS, VIEWS_A_COMMIT = 30_000, 6_000
+COUNTRIES = ("de", "fr", "br", "jp", "us", "in", "mx", "pl")
 SCRIPT = "<script>document.title = 'taken over'</script>"
 STREAM = """\
 kind: stream
@@ -52,13 +57,17 @@ outputs:
   - name: everything
     sink: {type: kafka, cluster: consumer, topic: playback_all, format: json}
 """
+FURTHER = """\
+links: {topic: "https://kafka.example/ui/{cluster}/topics/{topic}"}
+prices: {kafka_gb_month: 0.10, lake_gb_month: 0.023, kafka_replication: 3}
+"""
 TABLE = """\
 kind: lake_table
 name: {name}
 source: {{type: kafka, cluster: fronting, topic: {topic}, format: json, schema: ../schemas/{schema}.avsc}}
 table: {{catalog: lake, database: tv, table: {name}, partition_by: ["hour(__metadata__.kafka_ingestion_ts)"]}}
 hygiene: {{on_bad_record: drop}}
-batch: {{max_interval: 1s}}
+batch: {{max_interval: 1s, max_rows: {rows}}}
 """
 APP = """\
 kind: app
@@ -81,11 +90,17 @@ def write_workspace(root: Path, bootstrap: str) -> Path:
     files = {
         "headrace.yaml": HEADRACE_YAML.format(
             bootstrap=bootstrap, master="local[2]", short_lived=SPARK_CONF
-        ),
+        )
+        + FURTHER,
         "streams/playback.yaml": STREAM,
-        "tables/plays.yaml": TABLE.format(name="plays", topic="playback_raw", schema="raw"),
+        "tables/plays.yaml": TABLE.format(
+            name="plays", topic="playback_raw", schema="raw", rows=100_000
+        ),
         "tables/impressions.yaml": TABLE.format(
-            name="impressions", topic="impressions", schema="starts"
+            name="impressions", topic="impressions", schema="starts", rows=100_000
+        ),
+        "tables/views.yaml": TABLE.format(
+            name="views", topic="views", schema="raw", rows=VIEWS_A_COMMIT
         ),
         "apps/minutes.yaml": APP,
     }
@@ -102,7 +117,7 @@ def send(root: Path) -> None:
     """Send plays over two hours, and impressions that pause for an hour; some plays are invalid."""
     cluster = load_workspace(root).cluster("fronting")
     kafka = KafkaCluster(cluster)
-    for topic in ("playback_raw", "impressions", "playback_starts", "playback_all"):
+    for topic in ("playback_raw", "impressions", "views", "playback_starts", "playback_all"):
         kafka.ensure_topic(topic, 2)
     plays = Sender(cluster, "playback_raw")
     for number in range(STARTS + STOPS):
@@ -121,6 +136,22 @@ def send(root: Path) -> None:
             KafkaRecord(value({**event, "event_ts": at_ms * 1000}), timestamp_ms=at_ms)
         )
     impressions.close()
+    send_views(cluster)
+
+
+def send_views(cluster: Cluster) -> None:
+    """Send views over six hours, as many at any time."""
+    views, chance = Sender(cluster, "views"), random.Random(1)
+    for number in range(VIEWS):
+        at_ms = T0_MS + number * 6 * 60 * MINUTE_MS // VIEWS
+        event: dict[str, object] = {
+            "event_id": f"view-{number:08}-{chance.randrange(5_000):04}",
+            "event_type": chance.choice(("start", "start", "pause", "stop")),
+            "event_ts": at_ms * 1000 - chance.randrange(60_000_000),
+            "country": chance.choice(COUNTRIES),
+        }
+        views.send(KafkaRecord(value(event), timestamp_ms=at_ms))
+    views.close()
 
 
 def value(event: dict[str, object]) -> bytes:
@@ -171,7 +202,7 @@ def landed(client: Client) -> dict[str, int]:
 def is_landed(client: Client) -> bool:
     read = [one["read"] for stream in client.rows("streams") for one in stream["outputs"]]
     return (
-        landed(client) == {"plays": STARTS + STOPS, "impressions": 55}
+        landed(client) == {"plays": STARTS + STOPS, "impressions": 55, "views": VIEWS}
         and read == [STARTS + STOPS + 4] * 2
     )
 
@@ -238,10 +269,59 @@ def test_rejected_records_stay_text(room: Room) -> None:
     assert text(page).count(SCRIPT) == 1
     assert page.title() == "Quarantine of playback · headrace"
     assert page.locator("article").count() >= 2
-    keep(page, "control-room-quarantine")
-    page.get_by_role("button", name="Try them").click()
+    page.get_by_role("button", name="Try", exact=True).click()
     page.wait_for_selector(".trial")
     assert text(page, ".trial tbody tr").startswith("starts 0 0 4")
+    assert room.complaints == []
+
+
+def test_a_table_tells_its_commits_files_and_costs(room: Room) -> None:
+    page = room.open("/tables/views")
+    page.wait_for_selector("#cost .costs")
+    detail = json.loads(room.up.get("/tables/views.json")[1])["detail"]
+    cost, files = detail["cost"], detail["files"]
+    assert (cost["rows"], files["rows"], cost["sampled"]) == (VIEWS, VIEWS, VIEWS)
+    # Parquet takes less than compressed JSON with its offsets, times and lengths.
+    assert cost["times_smaller"] > 1
+    assert cost["replication"] == 3
+    assert f"{cost['times_smaller']:.1f} times fewer bytes" in text(page, "#cost .headline")
+    assert cost["kafka_cost"] > cost["lake_cost"] > 0
+    assert sum(one["rows_added"] for one in detail["commits"]) == VIEWS
+    assert {one["by"] for one in detail["commits"]} == {"lake writer views"}
+    assert len(detail["commits"]) == page.locator("#commits tbody tr").count()
+    assert len(detail["commits"]) >= VIEWS // VIEWS_A_COMMIT
+    assert sum(one["files"] for one in files["by_size"]) == files["files"]
+    link = page.get_by_role("link", name="fronting/views")
+    assert link.get_attribute("href") == "https://kafka.example/ui/fronting/topics/views"
+    assert room.complaints == []
+    keep(page, "control-room-table")
+
+
+def test_an_application_tells_its_positions_state_and_ways_back(room: Room) -> None:
+    """By what `headrace run` keeps of it on this host; its file selects a table."""
+    with running(room.root, "headrace", "ui") as ui:
+        page = room.open("/apps/minutes", port=ui.port)
+        assert "backfill replay -c apps/minutes.yaml" in text(page)
+        select = ("--select", "starts=live-starts", "--once")
+        ran = run("headrace", "run", "-c", "apps/minutes.yaml", *select, cwd=room.root)
+        assert ran.returncode == 0, ran.stderr
+
+        def detail() -> dict[str, Any]:
+            found: dict[str, Any] = json.loads(ui.get("/apps/minutes.json")[1])["detail"]
+            return found
+
+        assert wait_until(lambda: len(detail()["batches"]) > 1, LIMIT_S)
+        page.wait_for_selector("#rewinds tbody tr:nth-child(2)")
+        kafka = KafkaCluster(load_workspace(room.root).cluster("consumer"))
+        spans = kafka.offsets("playback_raw")
+        ends = " ".join(f"{number}:{span.stop}" for number, span in sorted(spans.items()))
+        assert f"playback_raw {ends} of live-starts" in text(page, ".sources")
+        told = detail()
+        assert told["rows"] == STARTS + STOPS
+        assert told["batches"][0]["watermark"].startswith("2026-03-01T")
+        assert told["state"][0]["rows"] > 0
+        assert len(told["rewinds"]) == page.locator("#rewinds tbody tr").count()
+        keep(page, "control-room-app")
     assert room.complaints == []
 
 
@@ -292,7 +372,14 @@ def test_without_javascript_every_page_reads(room: Room) -> None:
 
 def test_it_fits_a_phone(room: Room) -> None:
     page = room.open("/", width=390)
-    paths = ("/", "/streams/playback", "/tables/plays", "/quarantine/playback", "/replays")
+    paths = (
+        "/",
+        "/streams/playback",
+        "/tables/plays",
+        "/apps/minutes",
+        "/quarantine/playback",
+        "/replays",
+    )
     wide = []
     for path in paths:
         page.goto(f"http://127.0.0.1:{room.up.port}{path}")
@@ -309,7 +396,7 @@ def test_a_page_says_when_the_command_is_gone_and_comes_back_by_itself(room: Roo
         page = room.open("/", port=one.port)
         assert text(page, "h1").startswith("Nothing is wrong")
         assert text(page, "#streams tbody tr").split()[:3] == ["playback", "starts", "running"]
-        assert "■ stopped" in text(page, "#apps") or "new" in text(page, "#apps")
+        assert {"stopped", "new"} & {*text(page, "#apps").split()}
         assert page.locator("#lost").is_hidden()
         one.process.kill()
         page.wait_for_selector("#lost", state="visible")

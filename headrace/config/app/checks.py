@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from headrace import proposed_files
 from headrace.config.app.check_sources import check_sources
 from headrace.config.common.check_kafka import check_sink
 from headrace.expressions.columns import Columns, UnknownColumn
@@ -75,7 +76,7 @@ def _check_function(named: Section) -> None:
     if path is None:
         return
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(proposed_files.read_bytes(path))
     except (SyntaxError, ValueError) as problem:
         line = getattr(problem, "lineno", None)
         where = path.name if line is None else f"{path.name}, line {line}"
@@ -97,7 +98,7 @@ def _file_of(named: Section, module: str) -> Path | None:
         whole = folder.joinpath(*parts)
         for path in (whole.with_suffix(".py"), whole / "__init__.py"):
             named.document.named.add(path)
-            if path.is_file():
+            if proposed_files.is_file(path):
                 return path
     return None
 
@@ -121,7 +122,7 @@ def _check_query_file(file: Section) -> None:
     if path is None:
         return
     try:
-        text = path.read_text(encoding="utf-8")
+        text = proposed_files.read_text(path)
     except (OSError, UnicodeDecodeError):
         file.report(f"{file.shown()} is not UTF-8 text", "save it as UTF-8")
         return

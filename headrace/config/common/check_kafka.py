@@ -71,7 +71,7 @@ def check_registry_address(registry: Section) -> None:
     url, properties = registry.at("url"), registry.at("properties")
     text = url.text()
     urls = [] if text is None else BETWEEN_URLS.split(text.strip())
-    if not all(map(_ADDRESS.match, urls)):
+    if _is_blank(url) or not all(map(_ADDRESS.match, urls)):
         _report_address(url)
     _check_bearer(properties)
     keys = properties.mapping()
@@ -101,8 +101,13 @@ def _check_bearer(properties: Section) -> None:
 def check_address(address: Section) -> None:
     """Report what is no address of a server; the address itself may hold a password."""
     text = address.text()
-    if text is not None and not _ADDRESS.match(text):
+    if _is_blank(address) or (text is not None and not _ADDRESS.match(text)):
         _report_address(address)
+
+
+def _is_blank(address: Section) -> bool:
+    written = address.value()
+    return isinstance(written, str) and not written.strip()
 
 
 def _report_address(address: Section) -> None:

@@ -94,6 +94,11 @@ def _size(value: object) -> int:
     return size
 
 
+def is_name(text: str) -> bool:
+    """Return whether a stream, an output or a table's file may have that name."""
+    return _NAME.fullmatch(text) is not None
+
+
 def _name(value: str) -> str:
     if not _NAME.fullmatch(value):
         lower = re.sub(r"[^a-z0-9_-]+", "_", value.casefold()).strip("_")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace import proposed_files
 from headrace.config.yaml.model_errors import shown
 from headrace.config.yaml.nodes import Lines
 from headrace.problems import Problem, did_you_mean, shown_path
@@ -153,7 +154,7 @@ class Section:
         self.document.named.update(folder / name for folder in folders)
         for folder in folders:
             try:
-                if (folder / name).is_file():
+                if proposed_files.is_file(folder / name):
                     return folder / name
             except (OSError, ValueError):
                 continue

@@ -10,6 +10,7 @@ import re
 import ssl
 from typing import TYPE_CHECKING, Final
 
+from headrace import proposed_files
 from headrace.config.common.check_kafka import (
     check_address,
     check_named,
@@ -97,7 +98,7 @@ def _check_ca(ca: Section) -> None:
     if path is None:
         return
     try:
-        ssl.create_default_context(cadata=path.read_text(encoding="utf-8"))
+        ssl.create_default_context(cadata=proposed_files.read_text(path))
     except (OSError, ValueError):
         # Among them OpenSSL's own errors.
         message = f"the file {ca.shown()} has no certificate in PEM"

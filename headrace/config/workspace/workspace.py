@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from headrace.config.common.model import Model, optional
 from headrace.config.common.scalars import KeyName, PlainText, SecretText, Text, refusal
 from headrace.config.workspace.lineage import LineageConfig
+from headrace.config.workspace.pages import Links, Prices
 from headrace.errors import UsageError
 from headrace.jvm.cluster import require_reached
 from headrace.problems import did_you_mean
@@ -96,6 +97,13 @@ class WorkspaceFile(Model):
         "machines of a cluster reach (hdfs://HOST:PORT/…, s3a://…)."
     )
     spark: SparkConfig = Field(default_factory=SparkConfig, description="How Spark runs.")
+    links: Links = Field(
+        default_factory=Links, description="Other tools that the control room links to."
+    )
+    prices: Prices | None = optional(
+        "What storage costs. With it, the page of a lake table compares the costs of Kafka and the "
+        "lake."
+    )
     lineage: LineageConfig | None = optional(
         "Reports each run as events of OpenLineage. Without this key, none are sent."
     )
@@ -175,6 +183,8 @@ class Workspace:
     state_dir: Path
     spark: SparkConfig
     checkpoint_dir: str | None = None
+    links: Links = field(default_factory=Links)
+    prices: Prices | None = None
     lineage: LineageConfig | None = None
 
     def cluster(self, name: str) -> Cluster:

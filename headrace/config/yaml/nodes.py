@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
+from headrace import proposed_files
 from headrace.config.yaml.expansion import Fault
 from headrace.config.yaml.libyaml import compose_in_c
 from headrace.problems import nearest, shown_path
@@ -61,7 +62,7 @@ class Lines:
 def read_text(path: Path) -> str:
     """Return the file's text, or say why there is none."""
     try:
-        content = path.read_bytes()
+        content = proposed_files.read_bytes(path)
     except FileNotFoundError:
         raise NotReadable("there is no such file", _neighbours(path)) from None
     except IsADirectoryError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 import msgspec
 import structlog
@@ -13,10 +14,11 @@ from starlette.responses import Response, StreamingResponse
 from headrace.http.board import Facts
 from headrace.http.pages.find import page_at
 from headrace.http.pages.parts import Part, changes
+from headrace.http.pages.quarantine_page import REPLAY, replay_part
 from headrace.http.pages.templates import render
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from starlette.requests import Request
 
@@ -33,8 +35,8 @@ RETRY_MS: Final = 1_000
 KIND: Final = "text/event-stream; charset=utf-8"
 # The element of a page that says why its figures are old.
 NOTE: Final = "note"
-# A quarantine is read from Kafka: whoever looks at it reloads the page.
-STILL: Final = "/quarantine/"
+# A quarantine is read from Kafka: again when its replay has come further, and not every second.
+QUARANTINE: Final = "/quarantine/"
 log = structlog.get_logger(__name__)
 
 
@@ -96,10 +98,17 @@ class Events:
         while True:
             snapshot = await self._snapshots.now()
             text = ""
-            if not path.startswith(STILL):
+            if await run_in_threadpool(self._may_have_changed, path, seen):
                 text, seen = await run_in_threadpool(self._changed, snapshot, path, wanted, seen)
             yield text + event("beat", snapshot.at[11:19])
             await asyncio.sleep(TICK_S)
+
+    def _may_have_changed(self, path: str, seen: Mapping[str, Part]) -> bool:
+        facts, shown = self._board.facts, seen.get(REPLAY)
+        if facts is None or shown is None or not path.startswith(QUARANTINE):
+            return True
+        name = unquote(path.removeprefix(QUARANTINE))
+        return replay_part(facts.quarantine_replay(name)).html != shown.html
 
     def _changed(
         self, snapshot: Snapshot, path: str, wanted: str, seen: dict[str, Part]

@@ -29,12 +29,12 @@ class Answer:
     advice: str | None = None
 
 
-async def sent_text(request: Request) -> str | None:
+async def sent_text(request: Request, most_bytes: int = MOST_BYTES) -> str | None:
     """Return the body of a request; None where it is too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
+        if len(body) > most_bytes:
             return None
     return body.decode(errors="replace")
 

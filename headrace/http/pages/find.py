@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from headrace.http.pages import overview
-from headrace.http.pages.other_pages import app_page, quarantine_page, table_page
+from headrace.http.pages.app_page import app_page
+from headrace.http.pages.quarantine_page import quarantine_page
 from headrace.http.pages.replay_page import replay_page, replays_page
 from headrace.http.pages.stream_page import stream_page
+from headrace.http.pages.table_page import table_page
 
 if TYPE_CHECKING:
     from headrace.http.board import Facts
@@ -31,9 +33,9 @@ def page_at(facts: Facts, snapshot: Snapshot, path: str, wanted: str = "") -> Pa
         case ["streams", name]:
             return stream_page(facts, snapshot, name)
         case ["tables", name]:
-            return table_page(snapshot, name)
+            return table_page(facts, snapshot, name)
         case ["apps", name]:
-            return app_page(snapshot, name)
+            return app_page(facts, snapshot, name)
         case ["quarantine", name]:
             return quarantine_page(facts, snapshot, name)
         case _:

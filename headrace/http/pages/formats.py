@@ -12,6 +12,7 @@ UNKNOWN: Final = "\N{EN DASH}"
 _NO_TIME: Final = Markup("\N{EN DASH}")
 KIB: Final = 1024
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
+SMALLEST_COIN: Final = 0.01
 MARKS: Final = frozenset({"running", "failed", "starting", "stopped", "complete", "new"})
 
 
@@ -57,6 +58,15 @@ def duration(value_s: float | None) -> str:
 def _two(whole: int, large: int, large_unit: str, small: int, small_unit: str) -> str:
     rest = whole % large // small
     return f"{whole // large} {large_unit}" + (f" {rest} {small_unit}" if rest else "")
+
+
+def money(value: float | None, currency: str | None) -> str:
+    """Return an amount: two digits behind the point, and more of what is less than that."""
+    if value is None or currency is None:
+        return UNKNOWN
+    if value and value < SMALLEST_COIN:
+        return f"{float(f'{value:.2g}'):.12f}".rstrip("0").rstrip(".") + f" {currency}"
+    return f"{value:,.2f} {currency}"
 
 
 def time(text: str | None) -> Markup:

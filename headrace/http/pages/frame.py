@@ -45,6 +45,7 @@ def answer_page(  # noqa: PLR0913 - what a page may have
         "waits": waits,
         "note": note("").html,
         "command": board.command,
+        "may_write": board.may_write,
         "version": metadata.version("headrace"),
     }
     return answer_html(render("page.html", **values), status)

@@ -107,6 +107,7 @@ def page(snapshot: Snapshot, wanted: str = "") -> Page:
             or snapshot.not_ready
         ),
         "wanted": wanted,
+        "may_write": snapshot.may_write,
     }
     frame = {"wanted": wanted, "many": len(snapshot.streams)}
     readers = _readers(snapshot)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
 from headrace.http.board import Facts
 from headrace.http.pages.assets import static
-from headrace.http.pages.events import Events, note
+from headrace.http.pages.events import Events
 from headrace.http.pages.explain import (
     MOST_BYTES,
     explained,
@@ -19,29 +19,29 @@ from headrace.http.pages.explain import (
     sent_text,
 )
 from headrace.http.pages.find import page_at
-from headrace.http.pages.frame import answer_json, answer_page
-from headrace.http.pages.other_pages import quarantine_page, quarantine_view
-from headrace.http.pages.parts import Page, Part, SentPages
-from headrace.http.pages.snapshot import Snapshots
-from headrace.http.pages.templates import render
+from headrace.http.pages.frame import answer_json
+from headrace.http.pages.live import TWIN
+from headrace.http.pages.quarantine_page import quarantine_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from headrace.http.board import Board
+    from headrace.http.pages.live import LivePages
 
 BAD, UNKNOWN, TOO_LARGE, UNAVAILABLE = 400, 404, 413, 503
-TWIN: Final = ".json"
 MOST_WANTED: Final = 200
-KINDS: Final = ("streams", "tables", "apps", "replays", "quarantine")
+KINDS: Final = ("streams", "tables", "apps", "replays")
 
 
-def page_routes(board: Board, problem: Callable[[int, str], Response]) -> Sequence[Route]:
+def page_routes(
+    board: Board, live: LivePages, problem: Callable[[int, str], Response]
+) -> Sequence[Route]:
     """Return the routes of the pages, of what they load, and of the API's parts about one stream."""
-    pages = _Pages(board, problem)
+    pages = _Pages(board, live, problem)
     return [
         Route("/", pages.page),
         Route("/index.json", pages.page),
@@ -49,8 +49,7 @@ def page_routes(board: Board, problem: Callable[[int, str], Response]) -> Sequen
         Route("/replays.json", pages.page),
         *(Route(f"/{kind}/{{name}}", pages.page) for kind in KINDS),
         Route("/streams/{name}", pages.explain, methods=["POST"]),
-        Route("/quarantine/{name}", pages.try_quarantine, methods=["POST"]),
-        Route("/api/v1/streams/{name}/quarantine/try", pages.try_quarantine, methods=["POST"]),
+        Route("/quarantine/{name}.json", pages.page),
         Route("/api/v1/streams/{name}/explain", pages.explain, methods=["POST"]),
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/v1/events", pages.events, methods=["GET"]),
@@ -60,12 +59,14 @@ def page_routes(board: Board, problem: Callable[[int, str], Response]) -> Sequen
 
 
 class _Pages:
-    def __init__(self, board: Board, problem: Callable[[int, str], Response]) -> None:
+    def __init__(
+        self, board: Board, live: LivePages, problem: Callable[[int, str], Response]
+    ) -> None:
         self._board = board
         self._problem = problem
-        self._snapshots = Snapshots(board)
-        self._sent = SentPages()
-        self._events = Events(board, self._snapshots, self._sent)
+        self._snapshots = live.snapshots
+        self._live, self._missing = live.page, live.missing
+        self._events = Events(board, live.snapshots, live.sent)
 
     async def page(self, request: Request) -> Response:
         path = request.scope["path"]
@@ -103,21 +104,6 @@ class _Pages:
             return self._missing(path, snapshot.at)
         return self._live(page_with(found, name, records, answer), snapshot.at, path)
 
-    async def try_quarantine(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        if request.scope["path"].startswith("/api/"):
-            view = await run_in_threadpool(quarantine_view, self._facts, name, tries=True)
-            if view.problem is not None:
-                return self._problem(UNAVAILABLE, view.problem)
-            if view.trial is None:
-                return self._problem(UNKNOWN, "there is no such stream, or it has no quarantine")
-            return answer_json(view.trial)
-        snapshot, path = await self._snapshots.now(), f"/quarantine/{quote(name, safe='')}"
-        found = await run_in_threadpool(quarantine_page, self._facts, snapshot, name, tries=True)
-        if found is None:
-            return self._missing(path, snapshot.at)
-        return self._live(found, snapshot.at, path)
-
     async def events(self, request: Request) -> Response:
         return await self._events.answer(request, self._problem)
 
@@ -140,25 +126,3 @@ class _Pages:
     @property
     def _facts(self) -> Facts:
         return self._board.facts or Facts()
-
-    def _missing(self, path: str, at: str) -> Response:
-        title, message, status = "Not found", f"There is no {path} here", UNKNOWN
-        advice = "It may have been removed, or its name has changed."
-        if self._board.facts is None:
-            title, status = "Starting", UNAVAILABLE
-            message, advice = (
-                f"{self._board.command} is starting",
-                "This page loads again by itself.",
-            )
-        html = render("problem.html", message=message, advice=advice)
-        page = Page(title, [Part("problem", html)], None)
-        return answer_page(self._board, page, status, at=at, twin=f"{path}{TWIN}", waits=True)
-
-    def _live(
-        self, page: Page, at: str, path: str, query: Mapping[str, str] | None = None
-    ) -> Response:
-        """Return a page whose parts follow what happens."""
-        seen = self._sent.add([note(""), *page.parts])
-        place = urlencode({"page": path, "seen": seen, **(query or {})}, quote_via=quote)
-        twin = f"{'/index' if path == '/' else path}{TWIN}"
-        return answer_page(self._board, page, at=at, events=f"/api/v1/events?{place}", twin=twin)

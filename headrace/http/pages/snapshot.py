@@ -26,7 +26,10 @@ SHORTEST_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What there is. `rates` are records read a second, by stream and output."""
+    """What there is. `rates` are records read a second, by stream and output.
+
+    `runs` is whether this command runs it, `may_write` whether its files may be changed from here.
+    """
 
     at: str
     streams: Sequence[StreamRow] = ()
@@ -36,6 +39,8 @@ class Snapshot:
     declared: Sequence[DeclaredRow] = ()
     not_ready: Sequence[NotReady] = ()
     rates: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    may_write: bool = False
+    runs: bool = True
 
     def declared_as(self, kind: str, name: str) -> DeclaredRow | None:
         """Return the file of something."""
@@ -78,6 +83,8 @@ class Snapshots:
             facts.declared(),
             not_ready,
             self._rates(streams),
+            self._board.may_write,
+            facts.runs,
         )
 
     def _rates(self, streams: Sequence[StreamRow]) -> dict[tuple[str, str], float]:

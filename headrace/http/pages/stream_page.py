@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.contract import QUARANTINE
+from headrace.http.pages.charts import columns_of
 from headrace.http.pages.overview import complete_until
 from headrace.http.pages.parts import Page, Part
 from headrace.http.pages.templates import render
@@ -15,10 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.http.board import Facts
-    from headrace.http.detail_rows import DeclaredRow, LedgerRow, SettingRow
+    from headrace.http.detail_rows import (
+        DeclaredRow,
+        LedgerBatch,
+        LedgerHistory,
+        LedgerRow,
+        LinkRow,
+        SettingRow,
+    )
+    from headrace.http.pages.charts import Columns
     from headrace.http.pages.snapshot import Snapshot
     from headrace.http.pages.troubles import Trouble
     from headrace.http.rows import OutputRow, StreamRow
+
+NEWEST_BATCHES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,8 @@ class StreamView:
     troubles: Sequence[Trouble]
     ledger: Sequence[LedgerRow]
     settings: Sequence[SettingRow]
+    history: Sequence[LedgerHistory]
+    links: Sequence[LinkRow]
 
 
 def stream_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
@@ -39,17 +52,28 @@ def stream_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
         return None
     file = snapshot.declared_as("stream", name)
     troubles = [one for one in troubles_in(snapshot) if (one.kind, one.name) == ("stream", name)]
-    view = StreamView(stream, file, troubles, facts.ledger(name) or (), facts.settings(name) or ())
+    view = StreamView(
+        stream,
+        file,
+        troubles,
+        facts.ledger(name) or (),
+        facts.settings(name) or (),
+        facts.history(name) or (),
+        facts.links("stream", name),
+    )
     rows = {one.name: one for one in stream.outputs}
+    drawn = [_drawn(one) for one in view.history if one.batches]
     parts = [
-        Part("head", render("stream_head.html", stream=stream, file=file, troubles=troubles)),
+        Part("head", _head(view, snapshot)),
         *(_ledger(one, rows.get(one.output), snapshot, view) for one in view.ledger),
+        Part("history", render("history.html", drawn=drawn)),
         Part(
             "further",
             render(
                 "stream_further.html",
                 file=file,
                 name=name,
+                view=view,
                 snapshot=snapshot,
                 readers=_readers(snapshot, file),
             ),
@@ -58,6 +82,11 @@ def stream_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
     ]
     still = render("explain.html", name=name, records="", found=None, problem=None, advice=None)
     return Page(f"Stream {name}", parts, view, still=still)
+
+
+def _head(view: StreamView, snapshot: Snapshot) -> str:
+    values = {"stream": view.stream, "file": view.file, "troubles": view.troubles}
+    return render("stream_head.html", **values, runs=snapshot.runs)
 
 
 def _ledger(ledger: LedgerRow, row: OutputRow | None, snapshot: Snapshot, view: StreamView) -> Part:
@@ -76,6 +105,21 @@ def _ledger(ledger: LedgerRow, row: OutputRow | None, snapshot: Snapshot, view: 
         "stream": view.stream.name,
     }
     return Part(f"ledger-{ledger.output}", render("ledger.html", **values))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnHistory:
+    """The batches of an output as the page shows them; `is_bad`: of the quarantine."""
+
+    history: LedgerHistory
+    newest: Sequence[LedgerBatch]
+    columns: Columns | None
+    is_bad: bool
+
+
+def _drawn(own: LedgerHistory) -> DrawnHistory:
+    newest = own.batches[: -NEWEST_BATCHES - 1 : -1]
+    return DrawnHistory(own, newest, columns_of(own.batches), own.output == QUARANTINE)
 
 
 @dataclass(frozen=True, slots=True)

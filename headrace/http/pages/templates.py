@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from headrace.http.pages import assets, formats
+from headrace.problems import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +31,13 @@ def environment() -> Environment:
     )
     found.filters |= {
         "number": formats.number,
+        "counted": counted,
         "rate": formats.rate,
         "size": formats.size,
         "duration": formats.duration,
         "time": formats.time,
         "mark": formats.mark,
+        "money": formats.money,
         "location": formats.location,
         # As text, which is then escaped: jinja2's own filter writes for scripts.
         "json": lambda value: json.dumps(value, ensure_ascii=False),

@@ -18,6 +18,7 @@ from headrace.config.load import load_app
 from headrace.contract import QUARANTINE_EXCEPTION_MESSAGE
 from headrace.kafka.sender import KafkaRecord
 from headrace.signals import Drain
+from stream_app.app_detail import app_detail
 from stream_app.live import LiveRun, live_sources, run_live
 
 if TYPE_CHECKING:
@@ -135,6 +136,19 @@ def test_it_makes_others_late_unless_there_is_a_bound_live_and_replayed(bounded:
     assert sum(bounded.result(free).values()) <= len(BEFORE)
     assert bounded.result(kept) == WHOLE
     assert ran.rejected == {"ahead": 1}
+    workspace = bounded.pipelines.workspace
+    told = app_detail(workspace, kept.config)
+    assert (told.ahead, told.dropped_late, told.is_late_exact) == (1, 0, True)
+    assert told.rows == len(AFTER) + 1
+    (position,) = told.positions
+    assert position.position == f"{bounded.topic} 0:{len(BEFORE) + len(AFTER) + 2}"
+    assert told.state[0].rows > 0
+    assert told.state[0].bytes > 0
+    assert told.rewinds[0].obstacle is None
+    lost = app_detail(workspace, free.config)
+    # Of topics, what is dropped is counted after a first aggregation.
+    assert 0 < (lost.dropped_late or 0) < len(AFTER)
+    assert not lost.is_late_exact
     (far,) = bounded.pipelines.seen(f"{bounded.topic}.quarantine", "fronting")
     assert far.value == FAR.value
     assert b"at is too far ahead" in (far.header(QUARANTINE_EXCEPTION_MESSAGE) or b"")

@@ -23,6 +23,7 @@ from headrace.schema.avro import parse_avro
 from headrace.signals import Drain
 from lake_writer.audit import audit
 from lake_writer.maintenance import Maintenance
+from lake_writer.table_detail import TableDetails
 from tests.integration.lake_writer.landing_table import (
     BOUNDED,
     bounds,
@@ -69,8 +70,23 @@ def test_a_table_after_maintenance(
     with load().transaction() as transaction:
         transaction.set_properties({"history.expire.max-snapshot-age-ms": "0"})
     loaded = load_lake_table(path, workspace)
+    details = TableDetails(workspace, loaded.config)
+    planned, known = details.ask().maintenance, ids(load())
+    head = load().metadata.current_snapshot_id
     done = Maintenance(workspace, loaded).run(spark, Drain())
     assert (done.hours_compacted, done.files_before, done.files_after) == (2, 10, 2)
+    # What the page said before, by the same metadata.
+    assert planned is not None
+    assert (planned.hours_in_all, planned.small_files) == (2, 10)
+    # The compaction took the place of the newest one, too.
+    assert planned.expiring == len(known - ids(load()) - {head}) == 8
+    after = details.ask()
+    assert after.maintenance is not None
+    # After the expiry, the rewritten manifests took the place of one more.
+    assert (after.maintenance.hours, after.maintenance.expiring) == ([], 1)
+    assert [(one.operation, one.by) for one in after.commits][:1] == [("replace", "spark")]
+    assert after.files is not None
+    assert (after.files.files, after.files.rows) == (2, 100)
     assert done.orphans_removed == 1
     assert not orphan.exists()
     assert fresh.exists()
@@ -85,6 +101,10 @@ def test_a_table_after_maintenance(
     pipelines.send(name, [event(1)])
     assert pipelines.land(spark, path).rows == 1
     assert audit(workspace, loaded).ok
+
+
+def ids(table: Table) -> set[int]:
+    return {one.snapshot_id for one in table.metadata.snapshots}
 
 
 def test_every_file_of_a_wide_table_has_bounds_before_and_after(

@@ -403,6 +403,16 @@ def test_what_is_said_about_registries(files: Files) -> None:
         files.spoil("streams/events.yaml", source, "XX")
 
 
+@pytest.mark.parametrize("url", ["''", "'  '", '"${NOTHING:}"'])
+def test_an_empty_address_is_a_mistake(files: Files, url: str) -> None:
+    for sink in (
+        f"{{type: search, url: {url}, index: events}}",
+        f"{{type: kafka, cluster: consumer, topic: out, format: avro, registry: {{url: {url}}}}}",
+    ):
+        write(files, sink)
+        assert "expected an address such as http://host:8081" in files.problems()[0]
+
+
 def test_an_address_is_never_shown(files: Files) -> None:
     write(files, "{type: search, url: 'u:hunter2@e:9200', index: events}")
     (problem,) = files.problems()

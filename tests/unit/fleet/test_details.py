@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet import quarantine_trial
 from fleet.details import MOST_RECORDS, declared_in, effective_of, explained, setting_rows
 from headrace.config.kind_files import check_file
 from headrace.config.load import known_names, load_workspace
 from headrace.errors import UsageError
-from headrace.kafka.message import GivenMessage, RecordPosition
-from router.quarantine.records import QuarantinedRecord
 from tests.unit.fleet import files
 
 if TYPE_CHECKING:
@@ -74,30 +71,6 @@ def test_a_record_is_explained_output_by_output(tmp_path: Path) -> None:
     assert start["outputs"]["starts"]["value"] == {"id": 1, "kind": "start"}
     assert stop["outputs"]["starts"]["outcome"] == "filtered"
     assert bad["bad"]["becomes"] == "quarantine"
-
-
-def test_rejected_records_are_tried_for_the_outputs_that_they_failed_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kept(value: str, connector: str) -> QuarantinedRecord:
-        record = GivenMessage(RecordPosition("plays_raw", 0, 1), 1, value.encode())
-        position = RecordPosition("plays_raw.quarantine", 0, 1)
-        return QuarantinedRecord(position, connector, "VALUE_CONVERTER", "bad", record)
-
-    held = [
-        kept('{"id": 1, "kind": "start"}', "plays"),
-        kept('{"id": 2, "kind": "stop"}', "plays"),
-        kept('{"id": 3, "kind": "stop"}', "plays.lake"),
-        kept("no json", "plays"),
-    ]
-    monkeypatch.setattr(quarantine_trial, "newest_kept", lambda *_: iter(held))
-    stream, workspace = plays(tmp_path)
-    found = quarantine_trial.quarantine_trial(workspace, stream)
-    starts, lake = found.outputs
-    assert (found.records, starts.output, lake.output) == (4, "starts", "lake")
-    assert (starts.written, starts.filtered, starts.rejected) == (1, 1, 1)
-    assert (lake.written, lake.filtered, lake.rejected) == (3, 0, 1)
-    assert [many for _, many in lake.reasons] == [1]
 
 
 def test_so_many_records_are_explained_and_no_more(tmp_path: Path) -> None:

@@ -8,18 +8,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ClusterUnreachable, UsageError
+from headrace.errors import ClusterUnreachable, Terminal, UsageError
+from headrace.http.acts import Acts
 from headrace.http.address import Address
 from headrace.http.board import Board, Facts
 from headrace.http.detail_rows import (
     DeclaredRow,
     LedgerPartition,
     LedgerRow,
+    SettingRow,
+)
+from headrace.http.file_rows import FileChange, FileProblem, FilesCheck, FilesSaved
+from headrace.http.quarantine_rows import (
+    EditableFile,
+    EditableStream,
     QuarantineGroup,
+    QuarantineReplay,
     QuarantineRow,
     QuarantineTrial,
     Sample,
-    SettingRow,
+    SampleHeader,
+    TriedGroup,
     TriedOutput,
 )
 from headrace.http.rows import (
@@ -42,6 +51,8 @@ if TYPE_CHECKING:
 
 SECRET = "0123456789abcdef-long"  # noqa: S105 - the test's own
 SCRIPT = "<script>alert('1')</script>"
+FILE, AVSC = "streams/plays.yaml", "schemas/plays.avsc"
+TEXT = "kind: stream\nname: plays\nfilter: a < b\n"
 
 
 @dataclass
@@ -77,13 +88,21 @@ class Served:
 
 
 @contextmanager
-def served(facts: Facts | None = None, *, is_open: bool = False) -> Iterator[Served]:
+def served(
+    facts: Facts | None = None,
+    acts: Acts | None = None,
+    *,
+    is_open: bool = False,
+    token: str | None = SECRET,
+    read_only: bool = False,
+) -> Iterator[Served]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    board = Board("headrace up", Drain())
+    board = Board("headrace up", Drain(), read_only=read_only)
     if facts is not None:
-        board.show(facts)
-    address = Address("0.0.0.0" if is_open else "127.0.0.1", port, Secret(SECRET))  # noqa: S104 - what is tested
+        board.show(facts, acts)
+    host = "0.0.0.0" if is_open else "127.0.0.1"  # noqa: S104 - what is tested
+    address = Address(host, port, None if token is None else Secret(token))
     with serving(address, board):
         yield Served(board, port)
 
@@ -116,6 +135,11 @@ class Workspace(Facts):
     value: str | None = SCRIPT
     is_kafka_away: bool = False
     read: int = 96
+    text: str | None = field(default_factory=lambda: TEXT)
+    hidden: str | None = None
+    is_broken: bool = False
+    rejected: QuarantineRow | None = None
+    quarantine_replayed: QuarantineReplay | None = None
 
     def not_ready(self) -> list[NotReady]:
         return self.away
@@ -212,11 +236,27 @@ class Workspace(Facts):
             ],
         }
 
-    def try_quarantine(self, stream: str) -> QuarantineTrial | None:
+    def try_quarantine(self, stream: str, texts: Mapping[str, str]) -> QuarantineTrial | None:
         if self.is_kafka_away:
             raise ClusterUnreachable("fronting", "127.0.0.1:1", "Connection refused")
+        if stream != "plays":
+            return None
+        refuse_others(texts)
+        check = check_of({FILE: "wrong"} if self.is_broken else texts)
+        if not check.ok:
+            return QuarantineTrial(stream, 0, 0, check=check)
         outputs = [TriedOutput("starts", 6, 1, 3, 0, [(f"not JSON: {SCRIPT}", 3)])]
-        return QuarantineTrial(stream, 10, 0, outputs) if stream == "plays" else None
+        groups = [TriedGroup("VALUE_CONVERTER", f"not JSON: {SCRIPT}", "", 10, 7, 3, 0)]
+        return QuarantineTrial(stream, 10, 0, outputs, groups, check=check)
+
+    def quarantine_files(self, stream: str) -> EditableStream | None:
+        if stream != "plays":
+            return None
+        files = [EditableFile(FILE, self.text, "1", self.hidden), EditableFile(AVSC, "{}", "2")]
+        return EditableStream(stream, files)
+
+    def quarantine_replay(self, stream: str) -> QuarantineReplay | None:
+        return self.quarantine_replayed if stream == "plays" else None
 
     def quarantine(self, stream: str) -> QuarantineRow | None:
         if self.is_kafka_away:
@@ -231,10 +271,58 @@ class Workspace(Facts):
             False,
             self.value,
             False,
-            headers=[("trace", SCRIPT)],
+            headers=[SampleHeader("trace", SCRIPT), SampleHeader("raw", "ff", True)],
         )
+        if self.rejected is not None:
+            return self.rejected
         group = QuarantineGroup("VALUE_CONVERTER", f"not JSON: {SCRIPT}", "", 10, [sample])
         return QuarantineRow(stream, "fronting", "plays_raw.quarantine", 10, 270, 0, 0, [group])
+
+
+def refuse_others(texts: Mapping[str, str]) -> None:
+    for path in texts:
+        if path not in {FILE, AVSC}:
+            raise UsageError(f"{path} is not a file of stream plays", f"this changes {FILE}")
+
+
+def check_of(texts: Mapping[str, str]) -> FilesCheck:
+    """A text that says `wrong` has a mistake."""
+    changes = [FileChange(path, False, "1", f"-was\n+{text}\n") for path, text in texts.items()]
+    if any("wrong" in text for text in texts.values()):
+        problem = FileProblem(FILE, 3, 7, f"no such thing: {SCRIPT}", "write another")
+        return FilesCheck(False, [problem], files=changes)
+    return FilesCheck(True, files=changes)
+
+
+@dataclass
+class WorkspaceActs(Acts):
+    """What tests ask for is noted, and done to nothing."""
+
+    saved: list[Mapping[str, str]] = field(default_factory=list)
+    replays: int = 0
+    is_running: bool = False
+
+    def save_stream(
+        self, stream: str, texts: Mapping[str, str], seen: Mapping[str, str]
+    ) -> FilesSaved | None:
+        if stream != "plays":
+            return None
+        refuse_others(texts)
+        check = check_of(texts)
+        if not check.ok:
+            return FilesSaved(check=check)
+        if seen.get(FILE) != "1":
+            return FilesSaved(changed=[FILE], check=check)
+        if texts[FILE] == TEXT:
+            return FilesSaved(check=check)
+        self.saved.append(texts)
+        return FilesSaved([FILE], check=check)
+
+    def replay_quarantine(self, stream: str) -> QuarantineReplay | None:
+        if self.is_running:
+            raise Terminal("a replay of the quarantine of stream plays runs already", "wait")
+        self.replays += stream == "plays"
+        return QuarantineReplay(stream, "starting") if stream == "plays" else None
 
 
 def replay_row(**changes: object) -> ReplayRow:

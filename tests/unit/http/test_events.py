@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.embedded.process import wait_until
 from headrace.http.board import Facts
 from headrace.http.pages import events
 from headrace.http.pages.parts import Part, changes
+from headrace.http.quarantine_rows import QuarantineReplay
 from tests.limits import LIMIT_S
 from tests.unit.http.pages_facts import Many, Workspace, served
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     import http.client
 
     import pytest
+
+    from headrace.http.quarantine_rows import QuarantineRow
 
 
 def following(stream: http.client.HTTPResponse, until: str) -> list[tuple[str, str]]:
@@ -135,3 +139,37 @@ def test_streams_are_bounded_and_let_go_of(monkeypatch: pytest.MonkeyPatch) -> N
 def is_open(one: object) -> bool:
     with one.events() as stream:  # type: ignore[attr-defined]  # Served
         return bool(stream.status == 200)
+
+
+class Counting(Workspace):
+    """Counts how often its quarantine is read."""
+
+    reads = 0
+
+    def quarantine(self, stream: str) -> QuarantineRow | None:
+        self.reads += 1
+        return super().quarantine(stream)
+
+
+def test_a_quarantine_is_read_again_when_its_replay_has_come_further() -> None:
+    facts = Counting()
+    with served(facts, token=None) as one:
+        html = one.ask("/quarantine/plays").body
+        (place,) = re.findall(r'sse-connect="/api/v1/events([^"]+)"', html)
+        with one.events(place.replace("&amp;", "&")) as stream:
+            for _ in range(2):
+                assert [name for name, _ in following(stream, "beat")] == ["beat"]
+            assert facts.reads == 1
+            row = facts.quarantine("plays")
+            assert row is not None
+            facts.rejected = replace(row, records=3, replayed=7)
+            facts.quarantine_replayed = QuarantineReplay("plays", "running", None, None, 7, 10)
+            parts = {
+                re.findall(r' id="([^"]+)"', data)[0]: data
+                for name, data in following(stream, "parts") + following(stream, "beat")
+                if name == "parts"
+            }
+    assert "3 rejected records left" in parts["quarantine"]
+    assert "7 of 10" in parts["replay"]
+    # Somebody may be typing there.
+    assert "rule" not in parts

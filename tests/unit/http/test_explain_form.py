@@ -1,4 +1,4 @@
-"""Records that are pasted, and rejected ones: what becomes of them, said and not done."""
+"""Records that are pasted: what becomes of them, said and not done."""
 
 from __future__ import annotations
 
@@ -39,21 +39,6 @@ def test_the_api_answers_with_the_same() -> None:
         assert one.ask(API.replace("plays", "none"), "POST", "{}").status == 404
         assert one.ask(API, "POST", "x" * 70_000).status == 413
         assert one.ask(API).status == 405
-
-
-def test_rejected_records_are_tried_with_the_file_as_it_is() -> None:
-    with served(Workspace()) as one:
-        page = one.ask("/quarantine/plays", "POST")
-        api = json.loads(one.ask("/api/v1/streams/plays/quarantine/try", "POST").body)
-        assert one.ask("/api/v1/streams/none/quarantine/try", "POST").status == 404
-    found = Reader(page.body)
-    assert (page.status, found.unbalanced) == (200, [])
-    assert f"starts 6 1 3 not JSON: {SCRIPT} 3" in found.text
-    assert SCRIPT not in page.body
-    assert [(one["written"], one["rejected"]) for one in api["outputs"]] == [(6, 3)]
-    with served(Workspace(is_kafka_away=True)) as one:
-        assert one.ask("/api/v1/streams/plays/quarantine/try", "POST").status == 503
-        assert "no Kafka broker" in one.ask("/quarantine/plays", "POST").body
 
 
 @pytest.mark.parametrize(

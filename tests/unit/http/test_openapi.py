@@ -17,7 +17,7 @@ from headrace.http.routes import routes_of
 from headrace.signals import Drain
 from tests.api_client import try_api
 
-from .pages_facts import Workspace, served
+from .pages_facts import SECRET, Workspace, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +76,14 @@ def test_a_whole_answer_conforms(room: Served, path: str, route: str) -> None:
     assert misfits(found, route) != []
 
 
+def test_a_method_that_a_path_does_not_have_is_answered_with_those_that_it_has(
+    room: Served,
+) -> None:
+    # It has a route for each of its methods.
+    answer = room.ask("/api/v1/streams/plays/quarantine/replay", "DELETE")
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, POST")
+
+
 def misfits(value: object, route: str) -> list[str]:
     """Return in what an answer differs from the document."""
     document: dict[str, Any] = openapi()
@@ -88,5 +96,6 @@ def test_an_independent_client_finds_nothing_that_does_not_conform(
     room: Served, tmp_path: Path
 ) -> None:
     short = ["--max-examples", "5", "--phases", "coverage,fuzzing"]
+    short += ["-H", f"Authorization: Bearer {SECRET}"]
     done = try_api(tmp_path, f"http://127.0.0.1:{room.port}", name="plays", more=short)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.errors import Terminal
-from router.quarantine.replay_records import Replayed
+from router.quarantine.replayed import Replayed
 
 if TYPE_CHECKING:
     from pathlib import Path
