@@ -144,7 +144,7 @@ def test_a_group_is_wide_from_the_threshold_on() -> None:
 def test_what_maintenance_would_do_now() -> None:
     text = shown()
     assert "lake-writer maintain -c tables/starts.yaml would now do this" in text
-    assert "compact 2 hours with 9 small files: 2026-03-01 12:00:00 and 1 later ones" in text
+    assert "compact 2 hours with 9 small files: 2026-03-01 12:00:00 and 1 more" in text
     assert "expire 3 of 12 snapshots" in text
     nothing = shown(maintenance=MaintenanceRow([], 0, 0, 1, 0))
     assert "✓ Nothing to compact, and nothing to expire." in nothing
