@@ -57,6 +57,7 @@ def test_state_and_late_and_ahead_records_have_units() -> None:
     assert "Ahead of time 2 records, in all its runs" in text
     assert "stateStoreSave 1,500 2.0 MiB 3" in text
     assert "Rejected in all its runs: 4 quarantined" in text
+    assert "As after its last batch on this host, at 2026-03-01 12:00:00" in text
     assert "at least 5 records" in shown(is_late_exact=False)
 
 
