@@ -94,6 +94,14 @@ def test_what_is_not_known_says_why_and_what_to_do_first() -> None:
     assert "--once" not in replayed
 
 
+def test_what_comes_later_has_its_place_on_the_page() -> None:
+    facts = Detailed(detail=None)
+    with served(facts) as one:
+        before = Reader(one.ask("/apps/rmi").body).ids
+        facts.detail = DETAIL
+        assert Reader(one.ask("/apps/rmi").body).ids == before
+
+
 def test_the_twin_has_the_same() -> None:
     with served(Detailed()) as one:
         twin = json.loads(one.ask("/apps/rmi.json").body)["detail"]

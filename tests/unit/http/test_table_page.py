@@ -173,6 +173,18 @@ def test_a_catalog_that_is_away_is_named_and_the_rest_of_the_page_stays() -> Non
     assert "Files" not in text.partition("Small")[0].partition("Last commit")[2]
 
 
+def test_what_comes_later_has_its_place_on_the_page() -> None:
+    """Only elements that are there can be swapped."""
+    facts = Detailed(detail=None)
+    with served(facts) as one:
+        before = Reader(one.ask("/tables/starts").body)
+        facts.detail = DETAIL
+        after = Reader(one.ask("/tables/starts").body)
+    assert after.ids == before.ids
+    assert "What it costs" not in before.text
+    assert "What it costs" in after.text
+
+
 def test_the_twin_has_the_same_and_links_are_kept_whole() -> None:
     with served(Detailed()) as one:
         page = one.ask("/tables/starts")
