@@ -5,7 +5,7 @@ It is asked while somebody has such a page open, and kept until a file says some
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from headrace.config.app.file import App, IcebergSource
 from headrace.errors import HeadraceError
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Each answer of a stream's history is a read from Kafka.
-HISTORY_AGE_S = 5.0
+HISTORY_AGE_S: Final = 5.0
+# A page comes without what Kafka or a catalog has not said by then; it follows by itself.
+PATIENCE_S: Final = 2.0
 
 
 class PageDetails:
@@ -45,7 +47,8 @@ class PageDetails:
         threshold = threshold_of(config.table.identifier, apps)
 
         def answer() -> CachedAnswer[TableDetail]:
-            return CachedAnswer("table", TableDetails(workspace, config, threshold).ask)
+            ask = TableDetails(workspace, config, threshold).ask
+            return CachedAnswer("table", ask, first_patience_s=PATIENCE_S)
 
         return self._of("lake_table", config.name, (config, threshold), answer).value()
 
@@ -68,7 +71,9 @@ class PageDetails:
                 return None
 
         def answer() -> CachedAnswer[Sequence[LedgerHistory] | None]:
-            return CachedAnswer("history", ask, most_age_s=HISTORY_AGE_S)
+            return CachedAnswer(
+                "history", ask, most_age_s=HISTORY_AGE_S, first_patience_s=PATIENCE_S
+            )
 
         return self._of("stream", stream.config.name, stream.config, answer).value()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.http.pages.parts import Page, Part
+from headrace.http.pages.parts import Page, Part, empty
 from headrace.http.pages.templates import render
 from headrace.http.pages.troubles import troubles_in
 
@@ -41,9 +41,13 @@ def app_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
     view = AppView(app, file, troubles, facts.app(name), facts.links("app", name))
     positions = {one.source: one for one in view.detail.positions} if view.detail else {}
     values = {"view": view, "app": app, "file": file, "detail": view.detail}
-    parts = [Part("app", render("app.html", **values, positions=positions))]
-    if view.detail is not None:
-        parts.append(Part("batches", render("app_batches.html", **values)))
-        parts.append(Part("rewinds", render("app_rewinds.html", **values)))
-    parts.append(Part("further", render("app_further.html", **values)))
+    known = view.detail is not None
+    parts = [
+        Part("app", render("app.html", **values, positions=positions)),
+        *(
+            Part(name, render(f"app_{name}.html", **values) if known else empty(name))
+            for name in ("batches", "rewinds")
+        ),
+        Part("further", render("app_further.html", **values)),
+    ]
     return Page(f"Application {name}", parts, view)

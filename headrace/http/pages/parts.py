@@ -64,6 +64,11 @@ def changes(seen: Mapping[str, Part], parts: Sequence[Part]) -> Iterator[str]:
             yield "".join(rows)
 
 
+def empty(name: str) -> str:
+    """Return a part of which nothing is known yet: only what is on a page can be swapped later."""
+    return f'<section id="{name}"></section>'
+
+
 def swapped(html: str) -> str:
     """Return an element that takes the place of the one with its id."""
     return html.replace(" id=", ' hx-swap-oob="true" id=', 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.http.pages.charts import size_bars, span_bars
 from headrace.http.pages.overview import complete_until
-from headrace.http.pages.parts import Page, Part
+from headrace.http.pages.parts import Page, Part, empty
 from headrace.http.pages.templates import render
 from headrace.http.pages.troubles import troubles_in
 
@@ -58,18 +58,22 @@ def table_page(facts: Facts, snapshot: Snapshot, name: str) -> Page | None:
     )
     complete = complete_until(table.complete_up_to, snapshot.at)
     head = render("table.html", view=view, table=table, file=file, complete=complete, detail=detail)
-    values = {"detail": detail, "file": file, "table": table}
-    parts = [Part("table", head)]
-    if detail is not None and detail.exists and detail.problem is None:
-        runs = {one.run_id for one in snapshot.replays}
-        files = detail.files
-        by_size = [] if files is None else size_bars(files.by_size)
-        by_span = [] if files is None else span_bars(files.by_span, files.threshold_s)
-        parts += [
-            Part("cost", render("table_cost.html", **values)),
-            Part("commits", render("table_commits.html", **values)),
-            Part("files", render("table_files.html", **values, by_size=by_size, by_span=by_span)),
-            Part("upkeep", render("table_upkeep.html", **values, runs=runs)),
-        ]
-    parts.append(Part("further", render("table_further.html", **values, view=view)))
+    files = None if detail is None else detail.files
+    values: dict[str, object] = {
+        "detail": detail,
+        "file": file,
+        "table": table,
+        "runs": {one.run_id for one in snapshot.replays},
+        "by_size": [] if files is None else size_bars(files.by_size),
+        "by_span": [] if files is None else span_bars(files.by_span, files.threshold_s),
+    }
+    is_known = detail is not None and detail.exists and detail.problem is None
+    parts = [
+        Part("table", head),
+        *(
+            Part(name, render(f"table_{name}.html", **values) if is_known else empty(name))
+            for name in ("cost", "commits", "files", "upkeep")
+        ),
+        Part("further", render("table_further.html", **values, view=view)),
+    ]
     return Page(f"Lake table {name}", parts, view)

@@ -57,6 +57,7 @@ def test_state_and_late_and_ahead_records_have_units() -> None:
     assert "Ahead of time 2 records, in all its runs" in text
     assert "stateStoreSave 1,500 2.0 MiB 3" in text
     assert "Rejected in all its runs: 4 quarantined" in text
+    assert "As after its last batch on this host, at 2026-03-01 12:00:00" in text
     assert "at least 5 records" in shown(is_late_exact=False)
 
 
@@ -91,6 +92,14 @@ def test_what_is_not_known_says_why_and_what_to_do_first() -> None:
     replayed = read(Detailed(detail=AppDetail(is_replayed=True)), "/apps/rmi").text
     assert "backfill replay -c apps/rmi.yaml" in replayed
     assert "--once" not in replayed
+
+
+def test_what_comes_later_has_its_place_on_the_page() -> None:
+    facts = Detailed(detail=None)
+    with served(facts) as one:
+        before = Reader(one.ask("/apps/rmi").body).ids
+        facts.detail = DETAIL
+        assert Reader(one.ask("/apps/rmi").body).ids == before
 
 
 def test_the_twin_has_the_same() -> None:

@@ -68,6 +68,10 @@ def test_one_batch_is_a_table_without_a_picture() -> None:
     assert "a column for" not in text
 
 
+def test_a_history_that_comes_later_has_its_place_on_the_page() -> None:
+    assert read(Workspace(), "/streams/plays").ids == read(Detailed(), "/streams/plays").ids
+
+
 def test_without_a_history_there_is_no_heading() -> None:
     assert "Last batches" not in read(Workspace(), "/streams/plays").text
 

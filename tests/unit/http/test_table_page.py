@@ -144,7 +144,7 @@ def test_a_group_is_wide_from_the_threshold_on() -> None:
 def test_what_maintenance_would_do_now() -> None:
     text = shown()
     assert "lake-writer maintain -c tables/starts.yaml would now do this" in text
-    assert "compact 2 hours with 9 small files: 2026-03-01 12:00:00 and 1 later ones" in text
+    assert "compact 2 hours with 9 small files: 2026-03-01 12:00:00 and 1 more" in text
     assert "expire 3 of 12 snapshots" in text
     nothing = shown(maintenance=MaintenanceRow([], 0, 0, 1, 0))
     assert "✓ Nothing to compact, and nothing to expire." in nothing
@@ -171,6 +171,18 @@ def test_a_catalog_that_is_away_is_named_and_the_rest_of_the_page_stays() -> Non
     assert "catalog lake (sql) could not be opened" in text
     assert "Complete until" in text
     assert "Files" not in text.partition("Small")[0].partition("Last commit")[2]
+
+
+def test_what_comes_later_has_its_place_on_the_page() -> None:
+    """Only elements that are there can be swapped."""
+    facts = Detailed(detail=None)
+    with served(facts) as one:
+        before = Reader(one.ask("/tables/starts").body)
+        facts.detail = DETAIL
+        after = Reader(one.ask("/tables/starts").body)
+    assert after.ids == before.ids
+    assert "What it costs" not in before.text
+    assert "What it costs" in after.text
 
 
 def test_the_twin_has_the_same_and_links_are_kept_whole() -> None:
