@@ -9,6 +9,7 @@ from fleet.file_acts import check_files, save_files
 from fleet.new_streams import NewStreams
 from fleet.quarantines import Quarantines
 from fleet.regions import region_form, save_region
+from headrace.config.edit.known_checks import KnownChecks
 from headrace.http.acts import Acts
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class FleetActs(Acts):
         # A check reads all files: beside jobs at work, one at a time is enough.
         self._checks = threading.Lock()
         self._new_streams = new_streams or NewStreams(workspace.root)
+        self._known = KnownChecks()
         self._saved: dict[str, str] = {}
 
     def check_files(self, files: Mapping[str, str]) -> FilesCheck:
@@ -62,14 +64,14 @@ class FleetActs(Acts):
 
     def new_region(self, stream: str, values: Mapping[str, str]) -> RegionForm | None:
         """Return the form of a stream's new deployment."""
-        return region_form(self._workspace.root, stream, values)
+        return region_form(self._workspace.root, stream, values, self._known)
 
     def save_new_region(
         self, stream: str, values: Mapping[str, str], seen: Mapping[str, str]
     ) -> RegionForm | None:
         """Write the deployment into the stream's file."""
         with self._checks:
-            return save_region(self._workspace.root, stream, values, seen)
+            return save_region(self._workspace.root, stream, values, seen, self._known)
 
     def saved_stream(self, stream: str) -> str | None:
         """Return the file of a stream that was saved from here."""

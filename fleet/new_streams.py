@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fleet.file_acts import check_of, save_proposal
 from fleet.form_defaults import FormDefaults
+from fleet.quarantine_samples import shown
 from fleet.stream_files import StreamFiles
-from fleet.topic_samples import Sampled, TopicSamples, sample_row, shown, topics_of
+from fleet.topic_samples import Sampled, TopicSamples, sample_row, topics_of
 from headrace.config.common.scalars import is_name
 from headrace.config.edit.known_checks import KnownChecks
 from headrace.config.edit.proposal import propose
@@ -171,7 +172,7 @@ class _Draft:
         if not self._defaults.masked:
             for record in found["records"]:
                 value = self._sampled.records[record["line"] - 1].value()
-                record["given"] = shown(value)[0]
+                record["given"] = shown(value).in_line
         return found
 
     def _with_table(self, proposal: Proposal) -> Proposal:

@@ -10,14 +10,14 @@ from fleet.file_acts import check_of, save_proposal
 from headrace.config.edit.proposal import current, propose
 from headrace.config.edit.region_text import RegionChoice, with_region
 from headrace.config.load import load_workspace
-from headrace.config.validate import checked_workspace
 from headrace.errors import HeadraceError, Terminal
 from headrace.http.new_stream_rows import RegionForm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from headrace.config.edit.known_checks import KnownChecks
     from headrace.config.edit.proposal import Proposal
     from headrace.config.kind_files import CheckedFile
 
@@ -25,17 +25,23 @@ NO_NAME: Final = "a name of letters, digits, dots, _ and -, for example eu-west-
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
-def region_form(root: Path, stream: str, values: Mapping[str, str]) -> RegionForm | None:
+def region_form(
+    root: Path, stream: str, values: Mapping[str, str], checks: KnownChecks
+) -> RegionForm | None:
     """Return the form of a new deployment; None where no file declares the stream."""
-    found = _form(root, stream, values)
+    found = _form(root, stream, values, checks)
     return None if found is None else found[0]
 
 
 def save_region(
-    root: Path, stream: str, values: Mapping[str, str], seen: Mapping[str, str]
+    root: Path,
+    stream: str,
+    values: Mapping[str, str],
+    seen: Mapping[str, str],
+    checks: KnownChecks,
 ) -> RegionForm | None:
     """Write the deployment into the stream's file, if nothing is wrong with it."""
-    found = _form(root, stream, values)
+    found = _form(root, stream, values, checks)
     if found is None:
         return None
     form, proposal = found
@@ -49,10 +55,10 @@ def save_region(
 
 
 def _form(
-    root: Path, stream: str, values: Mapping[str, str]
+    root: Path, stream: str, values: Mapping[str, str], checks: KnownChecks
 ) -> tuple[RegionForm, Proposal | None] | None:
     workspace = load_workspace(root)
-    file = _file_of(root, stream)
+    file = _file_of(stream, checks.workspace(workspace.root)[1])
     if file is None:
         return None
     path = file.document.path.relative_to(workspace.root).as_posix()
@@ -65,7 +71,7 @@ def _form(
     if not _NAME.fullmatch(given["region"]):
         return replace(form, problems={"region": [NO_NAME]}), None
     try:
-        proposal = propose(workspace.root, {path: _changed(workspace.root, path, given)})
+        proposal = propose(workspace.root, {path: _changed(workspace.root, path, given)}, checks)
     except HeadraceError as problem:
         return replace(form, problem=problem.message, advice=problem.advice or None), None
     check, problems = check_of(proposal), by_field(proposal, given["region"])
@@ -104,12 +110,12 @@ def _changed(root: Path, path: str, given: Mapping[str, str]) -> str:
     return with_region(text.replace("\r\n", "\n"), choice)
 
 
-def _file_of(root: Path, stream: str) -> CheckedFile | None:
+def _file_of(stream: str, files: Sequence[CheckedFile]) -> CheckedFile | None:
     """Return the file of a stream. A file for many topics has none of their names."""
     return next(
         (
             one
-            for one in checked_workspace(root)[1]
+            for one in files
             if one.kind == "stream" and one.document.get("name") == stream and one.template is None
         ),
         None,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fleet.quarantine_rows import newest_of
+from fleet.quarantine_samples import shown
 from headrace.config.common.topic_pattern import is_internal
 from headrace.errors import TopicMissing, UsageError
 from headrace.http.new_stream_rows import TopicRecord, TopicSample
@@ -33,9 +34,6 @@ KEPT_FOR_S: Final = 60.0
 MOST_KEPT: Final = 8
 MOST_TOPICS: Final = 2_000
 SHOWN: Final = 5
-# Of a key or a value, so many bytes are shown.
-FIRST_BYTES: Final = 600
-FIRST_HEX_BYTES: Final = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +132,14 @@ def sample_row(
 
 
 def _row(record: GivenMessage) -> TopicRecord:
-    value, is_hex, is_cut = shown(record.value())
-    key, _, _ = shown(record.key())
-    at_ms = record.timestamp_ms
-    at = None if at_ms == NO_TIME_MS else format_time_us(at_ms * 1000)
-    size = len(record.value() or b"")
-    return TopicRecord(record.partition(), record.offset(), at, size, key, value, is_hex, is_cut)
-
-
-def shown(data: bytes | None) -> tuple[str | None, bool, bool]:
-    """Return bytes as text or as hex, whether that is hex, and whether it is cut."""
-    if data is None:
-        return None, False, False
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = "\0"
-    if all(one.isprintable() or one in "\n\r\t" for one in text):
-        return text[:FIRST_BYTES], False, len(text) > FIRST_BYTES
-    return data[:FIRST_HEX_BYTES].hex(" "), True, len(data) > FIRST_HEX_BYTES
+    value, key, at_ms = shown(record.value()), shown(record.key()), record.timestamp_ms
+    return TopicRecord(
+        record.partition(),
+        record.offset(),
+        None if at_ms == NO_TIME_MS else format_time_us(at_ms * 1000),
+        len(record.value() or b""),
+        key.in_line,
+        value.text,
+        value.is_hex,
+        value.is_cut,
+    )
