@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from typing import TYPE_CHECKING, Final
 
 import psutil
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 CLOCK_SLACK_S: Final = 2.0
 FIRST_HIGH: Final = 1024
+ASKED_FOR_S: Final = (0.01, 0.04)
 
 
 class AlreadyRunning(Terminal):
@@ -34,7 +36,7 @@ def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
     make_folder(path.parent)
     with _opened(path) as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(file)
         except OSError:
             file.seek(0)
             raise AlreadyRunning(what, file.read() or "it is just starting", advice) from None
@@ -44,6 +46,31 @@ def hold(path: Path, what: str, advice: str) -> Iterator[TextIO]:
         finally:
             # So that whoever asks who holds it need not try to.
             describe(file, "")
+
+
+def _take(file: TextIO) -> None:
+    """Lock a file. Who only asks whether it is held has it for a moment, and is waited for."""
+    for pause_s in (*ASKED_FOR_S, None):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if pause_s is None:
+                raise
+            time.sleep(pause_s)
+        else:
+            return
+
+
+def is_held(path: Path) -> bool:
+    """Whether any process holds a lock file; the file stays as it is."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def _opened(path: Path) -> TextIO:

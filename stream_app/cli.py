@@ -49,6 +49,7 @@ def run_app(
     goes on live. docs/applications.md describes the file. With --http, Prometheus and probes can
     ask how it fares; with --metrics-file or --metrics-push, the metrics go there at the end.
     """
+    from headrace.application.select import parse_choices
     from headrace.config.load import load_app
     from headrace.http.board import Board
     from headrace.http.server import serving
@@ -60,7 +61,7 @@ def run_app(
     from stream_app.live import live_sources, run_live
 
     app = load_app(path, workspace)
-    choices, job = _choices(selections), f"app-{app.config.name}"
+    choices, job = parse_choices(selections), f"app-{app.config.name}"
     live = live_sources(app, choices)
     with (
         Drain() as drain,
@@ -86,15 +87,3 @@ def run_app(
     rejected = sorted(ran.rejected.items())
     lines += [f"  {fate} {count:,} (since its first start)" for fate, count in rejected]
     show(facts, "\n".join(lines), as_json=as_json)
-
-
-def _choices(selections: tuple[str, ...]) -> dict[str, str]:
-    from headrace.errors import UsageError
-
-    choices = {}
-    for selection in selections:
-        name, separator, candidate = selection.partition("=")
-        if not separator:
-            raise UsageError(f"--select {selection} is not valid", "write it as SOURCE=CANDIDATE")
-        choices[name] = candidate
-    return choices

@@ -51,6 +51,7 @@ def record_of_app(
         staged=staged,
         publish=replaces and not request.stage,
         used=AppFingerprint.of(app, workspace.root),
+        choices=dict(request.choices),
         sink=sink.model_dump(mode="json") if isinstance(sink, IcebergSink) else None,
     )
 

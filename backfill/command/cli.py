@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from backfill.run.options import RequestOptions
     from headrace.config.workspace.workspace import Workspace
 
+# A step of an application may take minutes.
+STOPPED_WITHIN_S = 600.0
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headrace")
@@ -52,8 +55,8 @@ def plan(
     are. It takes that from the bounds of their columns, in the manifests or else in the footers.
     """
     from backfill.command import plan_report
+    from backfill.command.planned import plan_replay
     from backfill.command.progress import speeds_for
-    from backfill.command.start import plan_replay
     from backfill.plan.picture import draw, drawable
     from backfill.run.options import parse_request
 
@@ -144,11 +147,20 @@ def status(run_id: str | None, *, as_json: bool, workspace: Workspace) -> None:
     is_flag=True,
     help="Also remove the files (jsonl) or the staging table that it has written.",
 )
+@click.option(
+    "--stop",
+    is_flag=True,
+    help="If the replay runs on this host, stop it first: it finishes its current step.",
+)
 @command_options
-def cancel(run_id: str, *, delete_output: bool, as_json: bool, workspace: Workspace) -> None:
+def cancel(
+    run_id: str, *, delete_output: bool, stop: bool, as_json: bool, workspace: Workspace
+) -> None:
     """End a replay for good. Its plan, its position and its tags on the tables are removed."""
-    from backfill.results import runs
+    from backfill.results import runs, stopping
 
+    if stop:
+        stopping.stop(workspace, run_id, STOPPED_WITHIN_S)
     done = runs.cancel(workspace, run_id, delete_output=delete_output)
     lines = [
         f"cancelled {run_id}",

@@ -108,6 +108,13 @@ def table_options(function: F) -> F:
             help="A table to replay without an application. Several tables are merged into one order.",
         ),
         click.option(
+            "--select",
+            multiple=True,
+            metavar="SOURCE=CANDIDATE",
+            help="For an application: replay a source from this candidate instead of the one of type"
+            " iceberg that its file names first.",
+        ),
+        click.option(
             "-c",
             "--config",
             "app_path",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,14 +16,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from backfill.apps.live_differences import LiveDifference
-    from backfill.command.start import PlannedReplay
+    from backfill.command.planned import PlannedReplay
     from backfill.plan.plan import Plan, PlannedSource
-    from backfill.plan.steps import Step
     from backfill.plan.widening import PlannedWatermark
+    from headrace.errors import HeadraceError
 
 PICTURE_WIDTH = 60
 PICTURE_STEPS = 40
 SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLine:
+    """A line of the picture: so many steps from the first one, the time that they hold, their rows."""
+
+    first: int
+    steps: int
+    start_us: int
+    end_us: int
+    rows: int
+
+    def to_json(self) -> dict[str, object]:
+        """Return the line for a machine."""
+        return {
+            "step": self.first,
+            "steps": self.steps,
+            "start": format_time_us(self.start_us),
+            "end": format_time_us(self.end_us),
+            "rows": self.rows,
+        }
 
 
 def as_json(planned: PlannedReplay, speeds: Mapping[str, float]) -> str:
@@ -47,6 +68,8 @@ def as_json(planned: PlannedReplay, speeds: Mapping[str, float]) -> str:
         "lookups": [lookup.to_json() for lookup in plan.lookups],
         "differs_from_live": [one.to_json() for one in planned.differences],
         "watermarks": [watermark_json(one) for one in plan.watermarks],
+        "refused": None if planned.refused is None else _refusal_json(planned.refused),
+        "picture": [one.to_json() for one in lines_of(plan)],
     }
     return json.dumps(whole, indent=2)
 
@@ -66,6 +89,9 @@ def as_text(planned: PlannedReplay, speeds: Mapping[str, float]) -> str:
     lines += [lookup.to_text() for lookup in plan.lookups]
     lines += [line for one in plan.watermarks for line in watermark_text(one)]
     lines += _differences(planned.differences)
+    if planned.refused is not None:
+        lines += [f"a replay would be refused: {planned.refused.message}"]
+        lines += [f"  {planned.refused.advice}"] if planned.refused.advice else []
     if not plan.steps:
         return "\n".join([*lines, "", "nothing to replay: no steps and no rows"])
     lines += [
@@ -83,6 +109,10 @@ def as_text(planned: PlannedReplay, speeds: Mapping[str, float]) -> str:
         for kind, speed in sorted(speeds.items())
     ]
     return "\n".join([*lines, *_picture(plan)])
+
+
+def _refusal_json(problem: HeadraceError) -> dict[str, str | None]:
+    return {"message": problem.message, "advice": problem.advice or None}
 
 
 def _differences(differences: Sequence[LiveDifference]) -> list[str]:
@@ -216,20 +246,34 @@ def _completeness(source: PlannedSource) -> str:
             return f"  complete up to {source.complete_up_to}"
 
 
+def lines_of(plan: Plan) -> list[PictureLine]:
+    """Return what a picture of a plan draws: the time that steps hold, many of them to a line."""
+    per_line = max(1, -(-len(plan.steps) // PICTURE_STEPS))
+    return [
+        PictureLine(
+            first,
+            len(group),
+            min(step.frontier_us for step in group),
+            max(step.frontier_us + span_us(step) for step in group),
+            sum(step.rows for step in group),
+        )
+        for first in range(0, len(plan.steps), per_line)
+        if (group := plan.steps[first : first + per_line])
+    ]
+
+
 def _picture(plan: Plan) -> list[str]:
     """Draw each step as the time that it holds; many steps are drawn several to a line."""
-    start = plan.steps[0].frontier_us
-    end = max(step.frontier_us + span_us(step) for step in plan.steps) + 1
-    per_line = -(-len(plan.steps) // PICTURE_STEPS)
-    each = "a line is a step" if per_line == 1 else f"a line is {per_line:,} steps"
+    drawn = lines_of(plan)
+    start, end = drawn[0].start_us, max(one.end_us for one in drawn) + 1
+    start = min(start, plan.steps[0].frontier_us)
+    each = "a line is a step" if drawn[0].steps == 1 else f"a line is {drawn[0].steps:,} steps"
     lines = [
         "",
         f"the steps ({each}; █ the time that a step covers, · the rest of the period):",
         f"{'step':>6}  {_second(start)}{_second(end - 1):>{PICTURE_WIDTH - len(_second(start))}} rows",
     ]
-    for first in range(0, len(plan.steps), per_line):
-        group = plan.steps[first : first + per_line]
-        lines.append(f"{first:>6}  {_bar(group, start, end)} {sum(s.rows for s in group):,}")
+    lines += [f"{one.first:>6}  {_bar(one, start, end)} {one.rows:,}" for one in drawn]
     return lines
 
 
@@ -237,8 +281,8 @@ def _second(time_us: int) -> str:
     return f"{format_time_us(time_us)[:19]}Z"
 
 
-def _bar(steps: Sequence[Step], start: int, end: int) -> str:
+def _bar(line: PictureLine, start: int, end: int) -> str:
     scale = PICTURE_WIDTH / (end - start)
-    low = int((min(step.frontier_us for step in steps) - start) * scale)
-    high = int((max(step.frontier_us + span_us(step) for step in steps) - start) * scale)
+    low = int((line.start_us - start) * scale)
+    high = int((line.end_us - start) * scale)
     return "·" * low + "█" * (high - low + 1) + "·" * (PICTURE_WIDTH - high - 1)

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from backfill.apps.live_differences import differences_asked_for
-from backfill.apps.narrowing import conditions_of, partial_reads, query_of
 from backfill.command.progress import app_kind, follow, remember, shown_to
 from backfill.command.refusals import refuse_begun, refuse_existing, refuse_kafka_options
 from backfill.run.lineage import job_of, replay_result
@@ -21,14 +19,12 @@ from backfill.run.options import (
     parse_request,
     parse_target,
     require_watermarks,
-    tables_of,
 )
 from backfill.run.pace import Pace, parse_rate
-from backfill.run.planning import plan_of
 from backfill.run.request import RunOptions, new_run_id, state_of
-from backfill.run.watermarks import watermarks_of
 from backfill.tables.delivery import delivery
 from backfill.tables.jsonl import JsonlFolder
+from headrace.application.select import with_choices
 from headrace.config.load import load_app
 from headrace.errors import UsageError
 from headrace.http.board import Board
@@ -41,12 +37,9 @@ from headrace.signals import Drain
 from headrace.state_version import refuse_newer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import Literal, TypeAlias
 
-    from backfill.apps.live_differences import LiveDifference
-    from backfill.apps.narrowing import PartialRead
-    from backfill.plan.plan import Plan
     from backfill.run.certificate import Certificate
     from backfill.run.facts import ReplayFacts
     from backfill.run.pace import Rate
@@ -107,7 +100,9 @@ def run_replay(workspace: Workspace, options: ReplayOptions) -> ReplayOutcome:
         refuse_existing(state_of(workspace, run_id))
     else:
         # What a run was begun with counts: its plan is made.
-        app = None if record.app is None else load_app(Path(record.app), workspace)
+        app = None
+        if record.app is not None:
+            app = with_choices(load_app(Path(record.app), workspace), record.choices)
         request, run_id = None, options["run_id"] or ""
         to, key = options["target"] or record.to, record.key
     # Its rate is not part of a run: it may go on faster, or slower.
@@ -149,30 +144,6 @@ def _with_rows(request: ReplayRequest | None, replayed: ReplayOutcome) -> Replay
     if request is not None and request.regions and found.complete and not found.rows and possible:
         log.warning("the period has no rows of these regions", regions=",".join(request.regions))
     return replayed
-
-
-class PlannedReplay(NamedTuple):
-    """The plan of a replay, what an application reads of tables in part, and what may differ."""
-
-    plan: Plan
-    parts: Sequence[PartialRead] = ()
-    differences: Sequence[LiveDifference] = ()
-
-
-def plan_replay(
-    workspace: Workspace, app: LoadedApp | None, request: ReplayRequest
-) -> PlannedReplay:
-    """Return the plan of a replay; of an application Spark is asked what its query is."""
-    if app is None:
-        return PlannedReplay(plan_of(workspace, request))
-    from headrace.spark import session  # noqa: PLC0415 - Spark is loaded when needed
-
-    with session(workspace, f"plan-{app.config.name}") as spark:
-        query = query_of(app, workspace, spark, request.time_column)
-    marks = watermarks_of(app, tables_of(app))
-    made = plan_of(workspace, request, conditions_of(query.uses), marks)
-    parts = list(partial_reads(made, workspace, query.uses))
-    return PlannedReplay(made, parts, (*query.differences, *differences_asked_for(app, request)))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from headrace import state_files
 from headrace.errors import UsageError
 from headrace.iceberg.replace import drop_branch
 from headrace.iceberg.tables import drop_table
-from headrace.locks import AlreadyRunning, hold
+from headrace.locks import hold, is_held
 from headrace.state_version import refuse_newer
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ def cancel(workspace: Workspace, run_id: str, *, delete_output: bool) -> Cancell
             "remove them by hand; without --delete-output the run can be cancelled",
         )
     # An open lock file survives the removal of its folder.
-    with hold(state.lock, f"replay {run_id}", "stop it first with Ctrl-C or SIGTERM"):
+    with hold(
+        state.lock, f"replay {run_id}", "stop it first with Ctrl-C or SIGTERM, or with --stop"
+    ):
         removed = tags.release_all(workspace, state, run_id)
         if delete_output and record.staged is not None:
             place = record.staged
@@ -136,11 +138,7 @@ def _status(state: RunState, record: RunRecord) -> RunStatus:
 def _stage(state: RunState) -> RunStage:
     if state.certificate.exists():
         return "complete"
-    try:
-        with hold(state.lock, state.run_id, ""):
-            return "stopped"
-    except AlreadyRunning:
-        return "running"
+    return "running" if is_held(state.lock) else "stopped"
 
 
 def _unknown(workspace: Workspace, run_id: str) -> UsageError:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, TypedDict
 from backfill.plan.period import Period, parse_period
 from backfill.run.pace import parse_rate
 from backfill.run.request import ReplayRequest
-from headrace.application.select import of_the_past, smallest_threshold
+from headrace.application.select import (
+    of_the_past,
+    parse_choices,
+    smallest_threshold,
+    with_choices,
+)
 from headrace.application.transform import bound_ahead
 from headrace.config.common.units import UnitError, parse_duration
 from headrace.config.load import load_app
@@ -33,6 +38,7 @@ class RequestOptions(TypedDict, total=False):
     """The options that a plan and a replay have in common."""
 
     app_path: Path | None
+    select: tuple[str, ...]
     tables: tuple[str, ...]
     start: str | None
     end: str | None
@@ -59,7 +65,10 @@ def parse_request(
         raise UsageError("a replay needs an application or tables", "-c APP.yaml, or --table …")
     if start is None or end is None:
         raise UsageError("a replay needs a period", "--start-ts TIME --end-ts TIME")
-    app = None if path is None else load_app(path, workspace)
+    choices = parse_choices(options.get("select", ()))
+    if choices and path is None:
+        raise UsageError("--select is for an application", "-c APP.yaml")
+    app = None if path is None else with_choices(load_app(path, workspace), choices)
     threshold = TABLES_THRESHOLD
     if app is not None:
         tables = tuple(tables_of(app).values())
@@ -78,6 +87,7 @@ def parse_request(
         time_column=options.get("time_column", INGESTION_TS),
         scan=options.get("scan", False),
         emitted=None if app is None or app.config.sink.time_column is None else emitted,
+        choices=choices,
         lookups={} if app is None else app.config.lookups,
         widen_by_us=_widening(options.get("widening"), app),
         null_times=_null_times(tables, app, options.get("null_times")),

@@ -42,6 +42,8 @@ class ReplayRequest:
     scan: bool = False
     # Of an application: the period asked for, where the one that is read is wider.
     emitted: Period | None = None
+    # Of an application: the candidates of its sources that are read instead of the selected ones.
+    choices: Mapping[str, str] = field(default_factory=dict)
     stage: bool = False
     close_windows: bool = False
     lookups: Mapping[str, Lookup] = field(default_factory=dict)

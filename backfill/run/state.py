@@ -45,6 +45,8 @@ class RunRecord:
     # Of an application: what it was when the run began, and the table that it wrote to then.
     used: AppFingerprint | None = None
     sink: dict[str, Any] | None = None
+    # The candidates that were chosen when the run began.
+    choices: dict[str, str] = field(default_factory=dict)
     # How long after a row's time the application may emit it: its longest window.
     reach_us: int | None = None
 

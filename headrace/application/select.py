@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from headrace.config.app.file import App
+    from headrace.config.load import LoadedApp
 
 Concrete: TypeAlias = KafkaTopics | IcebergSource | HybridSource
 
@@ -29,6 +31,33 @@ def names_for_the_transform(app: App) -> list[str]:
             case _:
                 pass
     return [name for name in app.sources if name not in parts]
+
+
+def parse_choices(selections: Iterable[str]) -> dict[str, str]:
+    """Read what was chosen, each as SOURCE=CANDIDATE."""
+    choices = {}
+    for selection in selections:
+        name, separator, candidate = selection.partition("=")
+        if not separator:
+            raise UsageError(f"--select {selection} is not valid", "write it as SOURCE=CANDIDATE")
+        choices[name] = candidate
+    return choices
+
+
+def with_choices(app: LoadedApp, choices: Mapping[str, str]) -> LoadedApp:
+    """Return an application that is replayed from these candidates: each has to be a table."""
+    selected(app.config, choices)
+    for name, choice in choices.items():
+        if not any(isinstance(one, IcebergSource) for _, one in _candidates(app.config, choice)):
+            raise UsageError(
+                f"{choice} of {name} is no table, and a replay reads tables",
+                "choose a candidate of type iceberg, or one of type hybrid",
+            )
+    sources = {
+        name: source.model_copy(update={"selected": choices[name]}) if name in choices else source
+        for name, source in app.config.sources.items()
+    }
+    return replace(app, config=app.config.model_copy(update={"sources": sources}))
 
 
 def selected(app: App, choices: Mapping[str, str]) -> dict[str, Concrete]:

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from backfill.command.plan_report import as_json, as_text
-from backfill.command.start import PlannedReplay
+from backfill.command.planned import PlannedReplay
 from backfill.lookups.source import lookup_columns, snapshot_rows
 from backfill.plan.period import Period
 from backfill.run import tags

@@ -13,7 +13,7 @@ from backfill.apps.replay import AppRun, replay_app
 from backfill.apps.spark_source import NAME, ReplaySource
 from backfill.apps.used_columns import table_uses
 from backfill.command.plan_report import as_json, as_text
-from backfill.command.start import PlannedReplay
+from backfill.command.planned import PlannedReplay
 from backfill.plan.period import parse_period
 from backfill.read.row_filter import mask
 from backfill.run.planning import plan_of

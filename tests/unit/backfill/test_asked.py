@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill.plan.period import Period, parse_period
+from backfill.run.fingerprint import AppFingerprint
 from backfill.run.options import RequestOptions, parse_request
-from headrace.config.load import load_workspace
+from headrace.application.select import with_choices
+from headrace.config.load import load_app, load_workspace
 from headrace.contract import INGESTION_TS
 from headrace.errors import UsageError
 from tests.unit.config.workspaces import SOUND, Files
@@ -80,3 +82,30 @@ def test_rows_without_a_time_are_refused_unless_file_or_command_say_otherwise(fi
     files.spoil("apps/rmi.yaml", "table: impressions,", "table: impressions, null_times: skip,")
     assert null_times() == {"skip"}
     assert null_times(null_times="fail") == {"fail"}
+
+
+def test_a_source_is_replayed_from_the_table_that_is_chosen(files: Files) -> None:
+    candidates = "candidates: [live-impressions, backfill-impressions"
+    files.spoil("apps/rmi.yaml", candidates, f"{candidates}, older")
+    files.spoil(
+        "apps/rmi.yaml",
+        "transform:",
+        "  older: {type: iceberg, catalog: lake, database: playback, table: older, "
+        "max_misalignment_threshold: 5min}\ntransform:",
+    )
+    workspace = load_workspace(files.root)
+    _, usual = parse_request(asked(files, None, None), workspace)
+    options = asked(files, None, None)
+    options["select"] = ("impressions=older",)
+    app, chosen = parse_request(options, workspace)
+    assert (usual.tables, usual.choices) == (("lake.playback.impressions",), {})
+    assert (chosen.tables, chosen.choices) == (("lake.playback.older",), {"impressions": "older"})
+    assert chosen.threshold_us == HOUR_US // 12
+    assert app is not None
+    # The run keeps it, and a resumed one goes on with it.
+    again = with_choices(load_app(app.path, workspace), chosen.choices)
+    assert AppFingerprint.of(again, files.root) == AppFingerprint.of(app, files.root)
+    options = asked(files, None, None, table=True)
+    options["select"] = ("impressions=older",)
+    with pytest.raises(UsageError, match="--select is for an application"):
+        parse_request(options, workspace)

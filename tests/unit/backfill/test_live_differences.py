@@ -9,7 +9,7 @@ import pytest
 
 from backfill.apps.live_differences import KINDS, WHAT_TO_DO, LiveDifference
 from backfill.command.plan_report import as_json, as_text
-from backfill.command.start import PlannedReplay
+from backfill.command.planned import PlannedReplay
 from backfill.plan.period import parse_period
 from backfill.plan.plan import Plan
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace as changed
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backfill.command.plan_report import as_text
+from backfill.command.plan_report import as_json, as_text, lines_of
+from backfill.command.planned import PlannedReplay
 from backfill.command.progress import app_kind, remember, speeds_for
-from backfill.command.start import PlannedReplay
 from backfill.plan.period import Period, duration
 from backfill.plan.picture import as_svg, draw, drawable
 from backfill.plan.plan import Plan, planned_source, read_head, read_plan
 from backfill.plan.steps import Limits, Step, bounded
 from backfill.plan.units import OffsetRange, Unit
 from headrace.config.common.units import parse_duration
-from headrace.errors import UsageError
+from headrace.errors import Terminal, UsageError
+from headrace.times import format_time_us
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,3 +128,28 @@ def test_a_length_of_time_is_never_written_shorter_than_it_is(time_us: int) -> N
     read_us = parse_duration(written.replace(" ", "")) // timedelta(microseconds=1)
     assert time_us <= read_us <= max(time_us * 1.04 + 1_000, time_us + 1_000)
     assert len(written.split()) <= 2
+
+
+def test_the_json_has_the_picture_and_why_a_replay_would_be_refused() -> None:
+    made = a_plan()
+    said = json.loads(as_json(PlannedReplay(made), {}))
+    assert said["refused"] is None
+    assert [one["step"] for one in said["picture"]] == [step.number for step in made.steps]
+    assert sum(one["rows"] for one in said["picture"]) == made.rows
+    assert said["picture"][0]["start"] == format_time_us(made.steps[0].frontier_us)
+    refused = PlannedReplay(made, refused=Terminal("rows have no time", "give them one"))
+    assert json.loads(as_json(refused, {}))["refused"] == {
+        "message": "rows have no time",
+        "advice": "give them one",
+    }
+    assert "a replay would be refused: rows have no time\n  give them one" in as_text(refused, {})
+
+
+def test_a_picture_of_many_steps_has_some_lines() -> None:
+    made = a_plan()
+    step = made.steps[0]
+    many = changed(made, steps=tuple(changed(step, number=n) for n in range(1_000)))
+    lines = lines_of(many)
+    assert (len(lines), lines[1].first, lines[0].steps) == (40, 25, 25)
+    assert sum(one.rows for one in lines) == many.rows
+    assert lines_of(changed(made, steps=())) == []

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backfill.command.plan_report import as_json, as_text
-from backfill.command.start import PlannedReplay
+from backfill.command.planned import PlannedReplay
 from backfill.plan.period import parse_period
 from backfill.plan.plan import read_plan
 from backfill.plan.steps import Limits
