@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from backfill.run.request import new_run_id
 from fleet.file_acts import check_files, save_files
 from fleet.new_streams import NewStreams
 from fleet.quarantines import Quarantines
 from fleet.regions import region_form, save_region
+from fleet.replay_acts import ReplayActs
 from headrace.config.edit.known_checks import KnownChecks
 from headrace.http.acts import Acts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from headrace.config.workspace.workspace import Workspace
     from headrace.http.file_rows import FilesCheck, FilesSaved
     from headrace.http.new_stream_rows import RegionForm, StreamForm
     from headrace.http.quarantine_rows import QuarantineReplay
+    from headrace.http.replay_rows import ReplayChoices, TableOverTime
 
 
 class FleetActs(Acts):
@@ -39,6 +42,7 @@ class FleetActs(Acts):
         self._new_streams = new_streams or NewStreams(workspace.root)
         self._known = KnownChecks()
         self._saved: dict[str, str] = {}
+        self._replays = ReplayActs(workspace)
 
     def check_files(self, files: Mapping[str, str]) -> FilesCheck:
         """Return what the workspace would be with these texts."""
@@ -88,3 +92,40 @@ class FleetActs(Acts):
     def replay_quarantine(self, stream: str) -> QuarantineReplay | None:
         """Start a replay of a stream's rejected records."""
         return self._quarantines.start_replay(stream)
+
+    def replay_choices(self) -> ReplayChoices:
+        """Return what can be replayed."""
+        return self._replays.choices()
+
+    def tables_over_time(self, tables: Sequence[str]) -> Sequence[TableOverTime]:
+        """Return what declared tables hold over time."""
+        return self._replays.over_time(tables)
+
+    def new_run_id(self) -> str:
+        """Return a name for a replay that begins later."""
+        return new_run_id()
+
+    def plan_replay(self, request: Mapping[str, object]) -> Mapping[str, Any]:
+        """Return what a replay would do."""
+        return self._replays.plan(request)
+
+    def start_replay(
+        self,
+        request: Mapping[str, object],
+        run_id: str | None = None,
+        plan: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Start a replay, and return its name."""
+        return self._replays.start(request, run_id, plan)
+
+    def cancel_replay(self, run_id: str, *, delete_output: bool) -> Mapping[str, Any] | None:
+        """End a replay for good."""
+        return self._replays.cancel(run_id, delete_output=delete_output)
+
+    def publish_replay(self, run_id: str) -> Mapping[str, Any] | None:
+        """Put the staged result of a replay into its table."""
+        return self._replays.publish(run_id)
+
+    def compare_replay(self, run_id: str, options: Mapping[str, str]) -> Mapping[str, Any] | None:
+        """Compare the result of a replay with the live one."""
+        return self._replays.compare(run_id, options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fleet.details import declared_in, effective_of, explained, setting_rows
 from fleet.page_details import PageDetails, link_rows
 from fleet.quarantines import Quarantines
-from fleet.replays import replay_row, replay_rows
+from fleet.replays import Replays
 from fleet.status import overall
 from fleet.stream_origin import StreamOrigin
 from headrace.config.app.file import App
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         QuarantineRow,
         QuarantineTrial,
     )
+    from headrace.http.replay_rows import ReplayDetail
     from headrace.http.rows import ReplayRow
     from headrace.http.table_rows import TableDetail
 
@@ -77,7 +78,8 @@ class StatusFacts(Facts):
         self._overall = CachedAnswer("status", lambda: overall(workspace, region))
         # What follows from the files of one look.
         self._declared: tuple[Overall | None, Sequence[DeclaredRow]] = (None, ())
-        self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
+        self._of_host = Replays(workspace)
+        self._replays = CachedAnswer("replays", self._of_host.rows)
         self._details = PageDetails()
 
     def jobs(self) -> Iterator[tuple[str, str]]:
@@ -136,7 +138,11 @@ class StatusFacts(Facts):
 
     def replay(self, run_id: str) -> ReplayRow | None:
         """Return one replay, with what its plan says of its frontier."""
-        return replay_row(self._workspace, run_id)
+        return self._of_host.row(run_id)
+
+    def replay_detail(self, run_id: str) -> ReplayDetail | None:
+        """Return what was asked and planned of a replay, and what its result is."""
+        return self._of_host.detail(run_id)
 
     def declared(self) -> Sequence[DeclaredRow]:
         """Return all files, each topic's own among them."""

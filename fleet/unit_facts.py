@@ -9,7 +9,7 @@ from fleet.details import declared_row, explained, setting_rows
 from fleet.line_unit import LineUnit
 from fleet.page_details import PageDetails, link_rows
 from fleet.quarantines import Quarantines
-from fleet.replays import replay_row, replay_rows
+from fleet.replays import Replays
 from fleet.standings import parts_of
 from fleet.stream_origin import StreamOrigin
 from headrace.application.source_rows import source_rows
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         QuarantineRow,
         QuarantineTrial,
     )
+    from headrace.http.replay_rows import ReplayDetail
     from headrace.http.rows import ReplayRow, State
     from headrace.http.table_rows import TableDetail
     from headrace.metrics.text import Sample
@@ -69,7 +70,8 @@ class FleetFacts(Facts):
         self._declared: dict[Key, tuple[Wanted, DeclaredRow]] = {}
         self._settings: dict[str, tuple[Wanted, Sequence[SettingRow]]] = {}
         self.quarantines = Quarantines(self._origin)
-        self._replays = CachedAnswer("replays", lambda: replay_rows(workspace))
+        self._of_host = Replays(workspace)
+        self._replays = CachedAnswer("replays", self._of_host.rows)
 
     def jobs(self) -> Iterator[tuple[str, str]]:
         """Return all files."""
@@ -104,7 +106,11 @@ class FleetFacts(Facts):
 
     def replay(self, run_id: str) -> ReplayRow | None:
         """Return one replay, with what its plan says of its frontier."""
-        return replay_row(self._workspace, run_id)
+        return self._of_host.row(run_id)
+
+    def replay_detail(self, run_id: str) -> ReplayDetail | None:
+        """Return what was asked and planned of a replay, and what its result is."""
+        return self._of_host.detail(run_id)
 
     def declared(self) -> Sequence[DeclaredRow]:
         """Return the files that are run, in their last good form, and those that are broken."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from headrace.http.file_rows import FilesCheck, FilesSaved
     from headrace.http.new_stream_rows import RegionForm, StreamForm
     from headrace.http.quarantine_rows import QuarantineReplay
+    from headrace.http.replay_rows import ReplayChoices, TableOverTime
 
 
 class Acts:
@@ -74,4 +75,41 @@ class Acts:
 
     def replay_quarantine(self, stream: str) -> QuarantineReplay | None:  # noqa: ARG002 - as above
         """Start a replay of a stream's rejected records; None where there is no such stream."""
+        return None
+
+    def replay_choices(self) -> ReplayChoices | None:
+        """Return what can be replayed."""
+        return None
+
+    def tables_over_time(self, tables: Sequence[str]) -> Sequence[TableOverTime]:  # noqa: ARG002 - who can overrides it
+        """Return what tables hold over time; tables that are not declared are left out."""
+        return ()
+
+    def new_run_id(self) -> str | None:
+        """Return a name for a replay that begins later."""
+        return None
+
+    def plan_replay(self, request: Mapping[str, object]) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
+        """Return what a replay would do, as `backfill plan -o json` does."""
+        return None
+
+    def start_replay(
+        self,
+        request: Mapping[str, object],  # noqa: ARG002 - as above
+        run_id: str | None = None,  # noqa: ARG002 - as above
+        plan: Mapping[str, Any] | None = None,  # noqa: ARG002 - as above
+    ) -> str | None:
+        """Start a replay, and return its name. Of the same name there is only one."""
+        return None
+
+    def cancel_replay(self, run_id: str, *, delete_output: bool) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
+        """End a replay for good: `state` says whether that is done, or still going on."""
+        return None
+
+    def publish_replay(self, run_id: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
+        """Put the staged result of a replay into its table."""
+        return None
+
+    def compare_replay(self, run_id: str, options: Mapping[str, str]) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
+        """Compare the result of a replay with the live one, as `backfill compare -o json` does."""
         return None

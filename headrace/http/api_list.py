@@ -10,6 +10,13 @@ from headrace.http.detail_rows import LedgerRow  # noqa: TC001 - as above
 from headrace.http.file_rows import FilesCheck
 from headrace.http.files_api import FilesRequest
 from headrace.http.quarantine_rows import QuarantineReplay, QuarantineRow, QuarantineTrial
+from headrace.http.replay_rows import (
+    CancelBody,
+    ReplayEnded,
+    ReplayPublished,
+    ReplayRequestBody,
+    ReplayStarted,
+)
 from headrace.http.rows import AppRow, NotReady, ReplayRow, StreamRow, TableRow
 
 JSON: Final = "application/json"
@@ -87,6 +94,7 @@ class ApiRoute:
 
 UNKNOWN: Final[Mapping[int, Any]] = {404: Problem}
 AWAY: Final[Mapping[int, Any]] = {**UNKNOWN, 503: Problem}
+ASKED: Final[Mapping[int, Any]] = {**AWAY, 400: Problem, 409: Problem, 413: Problem}
 API: Final = (
     ApiRoute("GET", "/livez", "Whether the process answers.", {200: Alive}),
     ApiRoute(
@@ -104,6 +112,45 @@ API: Final = (
         "GET", "/api/v1/replays", "All replays, the newest first.", {200: Sequence[ReplayRow]}
     ),
     ApiRoute("GET", "/api/v1/replays/{run_id}", "One replay.", {200: ReplayRow, **UNKNOWN}),
+    ApiRoute(
+        "POST",
+        "/api/v1/plans",
+        "What a replay would do, as `backfill plan -o json` has it. It writes nothing.",
+        {200: Mapping[str, Any], **ASKED},
+        body=ReplayRequestBody,
+    ),
+    ApiRoute(
+        "POST",
+        "/api/v1/replays",
+        "Start a replay.",
+        {202: ReplayStarted, **ASKED},
+        body=ReplayRequestBody,
+    ),
+    ApiRoute(
+        "POST",
+        "/api/v1/replays/{run_id}/cancel",
+        "End a replay for good.",
+        {200: ReplayEnded, **ASKED},
+        body=CancelBody,
+    ),
+    ApiRoute(
+        "POST",
+        "/api/v1/replays/{run_id}/publish",
+        "Put the staged result of a replay into the table of its application.",
+        {200: ReplayPublished, **ASKED},
+    ),
+    ApiRoute(
+        "GET",
+        "/api/v1/replays/{run_id}/compare",
+        "The staged result of a replay beside the live one, as `backfill compare -o json` has it.",
+        {200: Mapping[str, Any], **ASKED},
+        query={
+            "key": "The columns that identify a row, separated by commas.",
+            "ignore": "Columns that may differ.",
+            "min_match": "How much has to match, in percent.",
+            "boundary": "How far from the ends of the period a mismatch counts as one of them.",
+        },
+    ),
     ApiRoute(
         "GET",
         "/api/v1/streams/{name}/ledger",

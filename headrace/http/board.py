@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         QuarantineRow,
         QuarantineTrial,
     )
+    from headrace.http.replay_rows import ReplayDetail
     from headrace.http.rows import AppRow, ReplayRow, StreamRow, TableRow
     from headrace.http.table_rows import TableDetail
     from headrace.signals import Drain
@@ -97,6 +98,10 @@ class Facts:
     def links(self, kind: str, name: str) -> Sequence[LinkRow]:  # noqa: ARG002 - as above
         """Return where other tools show something, and what it reads and writes."""
         return ()
+
+    def replay_detail(self, run_id: str) -> ReplayDetail | None:  # noqa: ARG002 - who knows it overrides it
+        """Return what was asked and planned of a replay, and what its result is."""
+        return None
 
     def declared(self) -> Sequence[DeclaredRow]:
         """Return the files of the workspace; none where the command is about one thing alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -13,11 +14,13 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from headrace.http.changing import changing
 from headrace.http.file_forms import file_form_routes
 from headrace.http.files_api import file_api_routes
 from headrace.http.openapi import openapi
 from headrace.http.pages.live import LivePages
 from headrace.http.pages.login import login_routes
+from headrace.http.pages.replay_forms import replay_routes
 from headrace.http.pages.routes import page_routes
 from headrace.http.quarantine_forms import quarantine_routes
 from headrace.http.safety import Guard, knows_token
@@ -55,6 +58,8 @@ def routes_of(board: Board, address: Address) -> Starlette:
             Route("/api/v1/replays/{run_id}", answers.replay),
             *file_api_routes(board, address, _problem),
             *file_form_routes(board, address, _problem),
+            # Before the pages: `/replays/new` is no replay.
+            *replay_routes(board, partial(changing, board, address, _problem)),
             *page_routes(board, live, _problem),
             *quarantine_routes(board, address, _problem, live),
             *login_routes(address),

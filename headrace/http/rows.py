@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence  # noqa: TC003 - the OpenAPI docum
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-# `starting` is only said by the process that starts it.
-State: TypeAlias = Literal["new", "starting", "running", "stopped", "complete", "failed"]
+# `starting` is only said by the process that starts it, `cancelled` of a replay that was started here.
+State: TypeAlias = Literal[
+    "new", "starting", "running", "stopped", "complete", "failed", "cancelled"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class ReplaySourceRow:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRow:
-    """A replay."""
+    """A replay. Where it has failed, `problem` says why."""
 
     run_id: str
     state: State
@@ -110,6 +112,7 @@ class ReplayRow:
     threshold_ms: int | None = None
     sources: Sequence[ReplaySourceRow] = ()
     certificate: Mapping[str, Any] | None = None
+    problem: str | None = None
 
 
 def state_of_all(states: Sequence[State]) -> State:

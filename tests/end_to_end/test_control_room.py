@@ -13,12 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from headrace.config.load import load_workspace
 from headrace.embedded.process import wait_until
+from headrace.iceberg.catalog import open_catalog
 from headrace.kafka.cluster import KafkaCluster
 from headrace.kafka.sender import KafkaRecord, Sender
+from headrace.schema.arrow import to_arrow
+from headrace.schema.iceberg import to_iceberg
+from headrace.schema.model import Field, Primitive, Record
 from tests.browser import browser
 from tests.end_to_end.commands import COUNTRY, EVENT_ID, EVENT_TS, HEADRACE_YAML, run
 from tests.end_to_end.serving import Client, running
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
+    from pyiceberg.table import Table
 
     from headrace.config.workspace.workspace import Cluster
     from headrace.embedded.broker import Broker
@@ -43,6 +49,8 @@ STARTS, STOPS = 120, 60
 # Of a table that is large enough for its figures to say something.
 VIEWS, VIEWS_A_COMMIT = 30_000, 6_000
 COUNTRIES = ("de", "fr", "br", "jp", "us", "in", "mx", "pl")
+# Of the first hour's starts, the live result does not have this one.
+MISSING = 30
 SCRIPT = "<script>document.title = 'taken over'</script>"
 STREAM = """\
 kind: stream
@@ -80,6 +88,17 @@ watermarks: {starts: {column: event_ts, delay: 10min}}
 transform: {sql: "SELECT window.start AS minute, count(*) AS many FROM starts GROUP BY window(event_ts, '1 minute')"}
 sink: {type: jsonl, path: out/minutes}
 """
+BACKFILL = """\
+kind: app
+name: starts_again
+sources:
+  plays: {type: dynamic, selected: past-plays, candidates: [live-plays, past-plays, older-plays]}
+  live-plays: {type: kafka, cluster: consumer, topics: playback_raw, format: json, schema: ../schemas/raw.avsc}
+  past-plays: {type: iceberg, catalog: lake, database: tv, table: plays}
+  older-plays: {type: iceberg, catalog: lake, database: tv, table: plays_of_2025}
+transform: {sql: "SELECT event_id, event_ts FROM plays WHERE event_type = 'start'"}
+sink: {type: iceberg, catalog: lake, database: tv, table: starts_of_plays, mode: upsert, key: [event_id], time_column: event_ts}
+"""
 SCHEMAS = {
     "raw": [EVENT_ID, {"name": "event_type", "type": "string"}, EVENT_TS, COUNTRY],
     "starts": [EVENT_ID, EVENT_TS, COUNTRY],
@@ -103,6 +122,7 @@ def write_workspace(root: Path, bootstrap: str) -> Path:
             name="views", topic="views", schema="raw", rows=VIEWS_A_COMMIT
         ),
         "apps/minutes.yaml": APP,
+        "apps/starts_again.yaml": BACKFILL,
     }
     for schema, fields in SCHEMAS.items():
         record = {"type": "record", "name": f"tv.{schema}", "fields": fields}
@@ -195,6 +215,15 @@ def room(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Iterator[R
         yield Room(root, chromium, up)
 
 
+@pytest.fixture(autouse=True)
+def closed(room: Room) -> Iterator[None]:
+    """Close the pages of a test: they would look for commands that have ended, and complain."""
+    yield
+    for context in room.browser.contexts:
+        context.close()
+    room.complaints.clear()
+
+
 def landed(client: Client) -> dict[str, int]:
     return {one["name"]: one["rows"] for one in client.rows("tables")}
 
@@ -219,7 +248,7 @@ def text(page: Page, selector: str = "main") -> str:
 
 def test_the_overview_shows_the_way_and_goes_on_by_itself(room: Room) -> None:
     page = room.open("/")
-    assert text(page, "h1") == "Everything is at work"
+    assert text(page, "h1") == "Everything is at work", text(page)
     assert page.locator("#streams tbody tr").count() == 2
     keep(page, "control-room-overview")
     keep(room.open("/", scheme="dark"), "control-room-overview-dark")
@@ -348,6 +377,95 @@ def test_a_replay_shows_its_band_and_then_its_certificate(room: Room) -> None:
     assert "✓ yes" in text(page, "#certificate")
     assert "236 of 236" in text(page)
     keep(page, "control-room-certificate")
+
+
+def make_live_result(root: Path) -> Table:
+    """Make what a live run has left: the starts of both hours, and one is missing."""
+    catalog = open_catalog(load_workspace(root).catalog("lake"))
+    record = Record(
+        "starts",
+        (
+            Field("event_id", Primitive.STRING, nullable=True),
+            Field("event_ts", Primitive.TIMESTAMP_MICROS, nullable=True),
+        ),
+    )
+    schema, properties = to_iceberg(record)
+    table = catalog.create_table(("tv", "starts_of_plays"), schema, properties=properties)
+    numbers = [number for number in range(STARTS) if number != MISSING]
+    rows = [
+        {"event_id": f"start{number}", "event_ts": (T0_MS + number * MINUTE_MS) * 1000}
+        for number in numbers
+    ]
+    table.append(pa.Table.from_pylist(rows, to_arrow(record)))
+    return table
+
+
+def test_a_backfill_is_planned_run_compared_and_published(room: Room) -> None:
+    live = make_live_result(room.root)
+    page = room.open("/replays")
+    # Each of the four commands starts a Spark.
+    page.set_default_timeout(LIMIT_S * 1000)
+    page.get_by_role("link", name="New replay").click()
+    page.select_option("#f-app", "starts_again")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("past-plays").check()
+    page.fill("#f-start_ts", "2026-03-01T11:00:00Z")
+    page.fill("#f-end_ts", "2026-03-01T10:00:00Z")
+    page.get_by_role("button", name="Plan").click()
+    page.wait_for_selector("text=▲ the period is empty")
+    # The browser's own word for an answer that is a refusal.
+    (complaint,) = room.complaints
+    assert "400" in complaint
+    room.complaints.clear()
+    page.fill("#f-start_ts", "2026-03-01T10:00:00Z")
+    page.fill("#f-end_ts", "2026-03-01T11:00:00Z")
+    page.fill("#f-regions", "us-east-1")
+    page.get_by_role("button", name="Plan").click()
+    page.wait_for_selector("#plan")
+    assert "Rows 120" in text(page, "#plan")
+    keep(page, "control-room-plan")
+    page.get_by_role("button", name="Start this replay").click()
+    page.wait_for_selector("#result button:text-is('Publish')")
+    assert "✓ yes" in text(page, "#certificate")
+    page.fill("#f-boundary", "1min")
+    page.get_by_role("button", name="Compare with the live result").click()
+    page.wait_for_selector("#result .no")
+    assert "✗ 98.3333 % Rows that match 59 Live 59 rows Replayed 60 rows" in text(page, "#result")
+    assert f'extra {{"event_id": "start{MISSING}"}}' in text(page, "#result")
+    keep(page, "control-room-replay")
+    page.get_by_role("button", name="Publish").click()
+    page.wait_for_selector("text=✓ 60 rows were published")
+    assert page.locator("#result form").count() == 0
+    found = live.refresh().scan(selected_fields=("event_id",)).to_arrow()["event_id"].to_pylist()
+    assert sorted(found) == sorted(f"start{number}" for number in range(STARTS))
+    assert room.complaints == []
+
+
+def test_a_replay_is_cancelled_while_it_runs(room: Room) -> None:
+    asked = {
+        "tables": ["lake.tv.plays"],
+        "start_ts": "2026-03-01",
+        "end_ts": "2026-03-02",
+        "rate_limit": 5,
+        "to": "jsonl:out/cancelled",
+    }
+    page = room.open("/tables/plays")
+    page.get_by_role("link", name="Replay…").click()
+    page.wait_for_selector(".held-rows .rows")
+    api = f"http://127.0.0.1:{room.up.port}/api/v1/replays"
+    started = page.request.post(api, data=asked)
+    assert started.status == 202
+    run_id = started.json()["run_id"]
+    page.goto(f"http://127.0.0.1:{room.up.port}/replays/{run_id}")
+    page.wait_for_selector(".st.running")
+    assert (room.root / "out/cancelled").is_dir()
+    page.get_by_text("Cancel this replay").click()
+    page.get_by_label("Also remove what it has written").check()
+    page.get_by_role("button", name="Cancel it for good").click()
+    page.wait_for_selector(".st.cancelled")
+    assert not (room.root / "out/cancelled").exists()
+    assert run("backfill", "status", run_id, cwd=room.root).returncode == 2
+    assert room.complaints == []
 
 
 def test_without_javascript_every_page_reads(room: Room) -> None:

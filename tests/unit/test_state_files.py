@@ -187,6 +187,7 @@ OTHERS = {
     "headrace/demo/workspace_template.py": "a new workspace",
     "headrace/locks.py": "a lock, which says who holds it",
     "fleet/process_unit.py": "what a process of ours prints",
+    "fleet/launches.py": "what a process of ours prints",
     "backfill/plan/picture.py": "a picture for people",
     "router/tap/fixture.py": "records for a test of the user's",
 }

@@ -13,7 +13,9 @@ _NO_TIME: Final = Markup("\N{EN DASH}")
 KIB: Final = 1024
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 SMALLEST_COIN: Final = 0.01
-MARKS: Final = frozenset({"running", "failed", "starting", "stopped", "complete", "new"})
+MARKS: Final = frozenset(
+    {"running", "failed", "starting", "stopped", "complete", "new", "cancelled"}
+)
 
 
 def number(value: float | None) -> str:

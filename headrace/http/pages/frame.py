@@ -43,6 +43,7 @@ def answer_page(  # noqa: PLR0913 - what a page may have
         "events": events,
         "twin": twin,
         "waits": waits,
+        "read_only": board.read_only,
         "note": note("").html,
         "command": board.command,
         "may_write": board.may_write,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from headrace.http.pages.formats import duration, key_of
 from headrace.http.pages.parts import Page, Part
 from headrace.http.pages.templates import macro, render
+from headrace.http.pages.time_axis import LEFT, WIDTH, short, ticks_between
+from headrace.http.pages.time_picture import plan_picture
 from headrace.times import SECOND_US, format_time_us, parse_time_us
 
 if TYPE_CHECKING:
@@ -17,18 +19,8 @@ if TYPE_CHECKING:
     from headrace.http.pages.snapshot import Snapshot
     from headrace.http.rows import ReplayRow
 
-# The picture is in units of its own: time goes from the left to the right.
-LEFT: Final = 210
-WIDTH: Final = 790
 LANE: Final = 34
 TOP: Final = 38
-LONGEST_NAME: Final = 30
-MOST_TICKS: Final = 7
-# 1 s to a week.
-STEPS_US: Final = tuple(
-    seconds * SECOND_US
-    for seconds in (1, 5, 15, 60, 300, 600, 900, 1_800, 3_600, 21_600, 86_400, 604_800)
-)
 # What a certificate proves, in the order in which people ask; the rest follows as it stands there.
 PROOFS: Final = ("complete", "bound_held", "offset_order_held", "dropped_late", "rows")
 # Where a yes is good, and a no is not.
@@ -69,7 +61,12 @@ class Band:
 def replays_page(snapshot: Snapshot) -> Page:
     """Return the list of all replays."""
     rows = {key_of("r", one.run_id): macro("rows.html", "replay")(one) for one in snapshot.replays}
-    before, _, after = render("replays_page.html", has_rows=bool(rows)).partition("<!--rows-->")
+    before, _, after = render(
+        # A command that is about one thing declares nothing, and starts nothing.
+        "replays_page.html",
+        has_rows=bool(rows),
+        can_start=bool(snapshot.declared),
+    ).partition("<!--rows-->")
     return Page("Replays", [Part("replays", before, rows, after)], snapshot.replays, "replays")
 
 
@@ -78,7 +75,17 @@ def replay_page(facts: Facts, run_id: str) -> Page | None:
     row = facts.replay(run_id)
     if row is None:
         return None
-    values = {"row": row, "band": band_of(row), "share": share_of(row)}
+    detail = facts.replay_detail(run_id)
+    app = None if detail is None else detail.app
+    values = {
+        "row": row,
+        "band": band_of(row),
+        "share": share_of(row),
+        "detail": detail,
+        # One whose file selects a table has no page: only replays run it.
+        "has_app_page": any(one.name == app for one in facts.apps()),
+    }
+    plan = None if detail is None else detail.plan
     parts = [
         Part("replay", render("replay.html", **values)),
         Part(
@@ -87,6 +94,16 @@ def replay_page(facts: Facts, run_id: str) -> Page | None:
                 "certificate.html",
                 facts=certificate_facts(row.certificate),
                 certificate=row.certificate,
+            ),
+        ),
+        Part(
+            "result",
+            render(
+                "replay_result.html",
+                detail=detail,
+                shown=None,
+                problem=None,
+                plan_picture=None if plan is None else plan_picture(plan),
             ),
         ),
     ]
@@ -148,18 +165,6 @@ def band_of(row: ReplayRow) -> Band | None:
         ticks,
         TOP + LANE * len(lanes) + 16,
     )
-
-
-def ticks_between(first_us: int, last_us: int) -> range:
-    """Return round times for an axis: a few of them, and none at its ends."""
-    span_us = last_us - first_us
-    step_us = next((one for one in STEPS_US if span_us // one < MOST_TICKS), span_us // 4)
-    return range((first_us // step_us + 1) * step_us, last_us - span_us // 20, step_us)
-
-
-def short(name: str) -> str:
-    """Return a table's name as the picture has room for it: its end tells it from others."""
-    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
 @dataclass(frozen=True, slots=True)

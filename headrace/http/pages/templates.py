@@ -26,6 +26,8 @@ def environment() -> Environment:
         loader=PackageLoader(__package__ or "", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        # A newer version that is installed while a command runs has other values for them.
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )

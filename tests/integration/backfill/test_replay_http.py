@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fleet.replays import replay_rows
+from fleet.replays import Replays
 from headrace.embedded.process import wait_until
 from tests.end_to_end.serving import Client, port_in
 from tests.limits import LIMIT_S
@@ -71,11 +71,11 @@ def test_a_replay_tells_how_far_it_is_and_goes_on_from_there(
         if process.poll() is None:
             process.kill()
             process.wait()
-    stopped = next(one for one in replay_rows(workspace) if one.run_id == run_id)
+    stopped = next(one for one in Replays(workspace).rows() if one.run_id == run_id)
     assert (stopped.state, stopped.rows) == ("stopped", len(rows_in(out)))
     resumed = [str(BACKFILL), "replay", "--resume", *place]
     assert subprocess.run(resumed, capture_output=True, check=False).returncode == 0
-    whole = next(one for one in replay_rows(workspace) if one.run_id == run_id)
+    whole = next(one for one in Replays(workspace).rows() if one.run_id == run_id)
     assert (whole.state, whole.steps_done, whole.rows) == ("complete", FILES, FILES * ROWS)
     assert (whole.certificate or {})["complete"] is True
 

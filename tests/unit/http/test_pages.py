@@ -13,7 +13,16 @@ import pytest
 from headrace.http.board import Facts
 from headrace.http.detail_rows import LedgerRow
 from headrace.http.rows import NotReady, ReplayRow
-from tests.unit.http.pages_facts import SCRIPT, Many, Workspace, partition, replay_row, served
+from tests.unit.http.pages_facts import (
+    SCRIPT,
+    SECRET,
+    Many,
+    Workspace,
+    partition,
+    replay_row,
+    served,
+)
+from tests.unit.http.replay_acts import ReplayActs, room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +37,7 @@ PAGES = (
     "/quarantine/plays",
 )
 MOST_BYTES = 300_000
+TOKEN = {"Authorization": f"Bearer {SECRET}"}
 VOID = frozenset({"meta", "link", "input", "br", "path", "rect", "line"})
 # Their end may be left out.
 OPEN_ENDED = frozenset({"td", "th", "tr", "li", "p"})
@@ -108,7 +118,7 @@ def test_a_page_has_a_twin_for_programs(path: str) -> None:
 
 
 def test_links_lead_to_pages() -> None:
-    with served(Workspace()) as one:
+    with room(ReplayActs(), Workspace()) as one:
         there = {
             value
             for path in PAGES
@@ -116,7 +126,7 @@ def test_links_lead_to_pages() -> None:
             if tag == "a" and name == "href" and value.startswith("/")
         }
         assert {*PAGES} <= there
-        assert {path: one.ask(path).status for path in there} == dict.fromkeys(there, 200)
+        assert {path: one.ask(path, **TOKEN).status for path in there} == dict.fromkeys(there, 200)
 
 
 def test_what_is_wrong_is_first_with_what_to_do() -> None:

@@ -43,7 +43,7 @@ SHAPES = [
         ReplayRow("r", "running", 1, 2, sources=[ReplaySourceRow("t")]),
         (
             "run_id state steps_done steps rows rows_planned eta_s frontier threshold_ms sources "
-            "certificate"
+            "certificate problem"
         ),
         ("sources", "name watermark next held_back_by"),
     ),
