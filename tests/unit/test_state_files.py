@@ -188,6 +188,8 @@ OTHERS = {
     "headrace/locks.py": "a lock, which says who holds it",
     "fleet/process_unit.py": "what a process of ours prints",
     "fleet/launches.py": "what a process of ours prints",
+    "fleet/quarantine_replays.py": "what a process of ours prints",
+    "headrace/config/edit/folder.py": "files of the user's, by handles of their folders",
     "backfill/plan/picture.py": "a picture for people",
     "router/tap/fixture.py": "records for a test of the user's",
 }
