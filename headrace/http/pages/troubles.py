@@ -73,7 +73,13 @@ def _start(snapshot: Snapshot, kind: str, name: str) -> str | None:
     declared = snapshot.declared_as(kind, name)
     if declared is None or kind not in START:
         return None
+    if kind == "app" and declared.sources and all(map(_is_past, declared.sources)):
+        return f"its file selects tables: backfill replay -c {declared.file} runs it over the past"
     return f"run everything: headrace up; or this alone: {START[kind].format(file=declared.file)}"
+
+
+def _is_past(source: str) -> bool:
+    return source.startswith("iceberg:")
 
 
 def _broken(snapshot: Snapshot) -> Iterator[Trouble]:

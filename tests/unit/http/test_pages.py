@@ -294,3 +294,11 @@ def test_times_are_marked_as_times() -> None:
         value for tag, name, value in found.attributes if (tag, name) == ("time", "datetime")
     ]
     assert "2026-03-01T12:00:00Z" in times
+
+
+def test_an_application_over_tables_is_replayed_and_not_started() -> None:
+    away = [NotReady("app", "rmi", None, "it is stopped")]
+    with served(Workspace(away=away)) as one:
+        body = one.ask("/").body
+    assert "backfill replay -c apps/rmi.yaml" in body
+    assert "headrace run -c apps/rmi.yaml" not in body
