@@ -248,6 +248,7 @@ def _written(audit: dict[str, Any]) -> int:
     return sum(one["written"] for one in starts["partitions"])
 
 
+@pytest.mark.long
 def test_one_file_alone_follows_its_topics(ground: Ground, registry_server: RegistryServer) -> None:
     prefix = ground.prefix
     registry_server.put(f"{prefix}.one-value", EVENT)

@@ -140,6 +140,7 @@ def billing(
     spark.conf.set(SHUFFLE, before)
 
 
+@pytest.mark.long
 def test_strict_order_gives_the_live_table_from_compacted_files(billing: Billing) -> None:
     billing.live(Wanted(hours=0.5, changes_per_hour=1_200, accounts=60), 2)
     assert billing.accounts() == billing.wanted()

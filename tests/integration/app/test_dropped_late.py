@@ -120,6 +120,7 @@ def test_a_certificate_counts_records_and_not_the_groups_that_spark_made_of_them
     assert told.rows == certificate.rows
 
 
+@pytest.mark.long
 def test_a_followed_table_says_what_was_dropped_of_it(table: Table) -> None:
     app = table.app(BY_MINUTE, follow={"max_rows": 60})
     shown: list[AppFacts] = []

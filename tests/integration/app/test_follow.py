@@ -251,6 +251,7 @@ def test_from_now_on(following: Following) -> None:
     assert following.run(app) == 30
 
 
+@pytest.mark.long
 def test_gone_back_to_an_earlier_batch_it_reads_on_from_there(following: Following) -> None:
     app, workspace = following.app(), following.pipelines.workspace
     for numbers in (range(50), range(50, 80), range(80, 110), range(110, 140)):
@@ -343,6 +344,7 @@ def test_two_tables_go_on_together_while_they_are_written(two: Two) -> None:
     assert not beyond_the_bound(two.one.batches())
 
 
+@pytest.mark.long
 def test_of_tables_that_do_not_say_how_complete_they_are_what_comes_too_late_is_counted(
     two: Two,
 ) -> None:

@@ -221,6 +221,7 @@ def test_what_is_neither_in_the_table_nor_in_the_topic_is_told_before_anything_r
     assert hybrid.lines(app) == []
 
 
+@pytest.mark.long
 def test_late_records_are_counted_one_by_one_in_the_history_and_by_group_in_the_topic(
     hybrid: Hybrid,
 ) -> None:

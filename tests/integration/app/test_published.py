@@ -267,6 +267,7 @@ def test_a_run_is_gone_on_with_by_the_application_that_began_it(stage: Stage) ->
     assert stage.numbers() == sorted({*BAD, *INSIDE})
 
 
+@pytest.mark.long
 def test_a_sweep_tries_each_threshold_and_leaves_nothing_behind(stage: Stage) -> None:
     app = stage.app(mode="replace")
     # The live result: right but for one row.

@@ -84,6 +84,7 @@ def test_after_a_bug_the_table_is_as_if_it_had_never_been(job: Callable[..., Job
     assert counts.table() == counts.counted()
 
 
+@pytest.mark.long
 def test_twice_and_back_to_before_the_first_row(job: Callable[..., Job]) -> None:
     counts = job()
     counts.send(range(1))
