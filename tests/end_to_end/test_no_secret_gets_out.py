@@ -372,7 +372,8 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
     """In a file, in a process, and as base64 wherever it begins."""
     for before in ("", "u:", "us:", "use:"):
         assert leaks(base64.b64encode(f"{before}{CANARY}:rest".encode()))
-    site = make_site(tmp_path, bootstrap="", catalog="", registry="", search="", keyed="")
+    names = ("bootstrap", "catalog", "registry", "search", "keyed", "lineage")
+    site = make_site(tmp_path, **dict.fromkeys(names, ""))
     assert site.leaks() == []
     (site.root / "log").write_text(f"password={CANARY}")
     (site.temporary / "plan").write_text(CANARY)

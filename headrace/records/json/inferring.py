@@ -25,6 +25,7 @@ MOST_FIELDS: Final = 1_000
 MOST_NOTES: Final = 50
 LONGEST_NAME: Final = 200
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_OF_A_NAME: Final = re.compile(r"\W", re.ASCII)
 _INSTANT: Final = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -173,7 +174,7 @@ class _Inferring:
 
     def _name(self, wanted: str) -> str:
         """Return a name that no other record of the schema has."""
-        base = re.sub(r"\W", "_", wanted, flags=re.ASCII)[:LONGEST_NAME]
+        base = _NOT_OF_A_NAME.sub("_", wanted)[:LONGEST_NAME]
         base = base if _NAME.fullmatch(base) else f"_{base}"
         name, number = base, 2
         while name.casefold() in self._names:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import col
@@ -214,6 +214,8 @@ def zones(spark: SparkSession) -> Iterator[None]:
 @pytest.mark.usefixtures("zones")
 def test_every_row_that_spark_keeps_is_read(tables: list[Asked], spark: SparkSession) -> None:
     @settings(max_examples=EXAMPLES)
+    @example(where="n = 1", number=0, zone="UTC", regions=())
+    @example(where="n = 1", number=1, zone="UTC", regions=())
     @given(
         where=CONDITIONS,
         number=st.sampled_from([0, 0, 1]),
@@ -226,7 +228,7 @@ def test_every_row_that_spark_keeps_is_read(tables: list[Asked], spark: SparkSes
 
     try_one()
     # Conditions of which nothing is taken over prove nothing.
-    assert sum(one.narrowed for one in tables) > EXAMPLES // 5
+    assert all(one.narrowed for one in tables)
 
 
 def look_at(asked: Asked, where: str, regions: tuple[str, ...]) -> None:
