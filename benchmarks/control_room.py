@@ -143,14 +143,16 @@ def _server(command: Sequence[str]) -> Iterator[Server]:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         # Its log comes before, on the same stream.
         port = next(int(line) for line in process.stdout if line.strip().isdigit())
+        # It serves: `headrace up` does long before 500 streams are at work.
+        _ask(port, "/livez")
         yield Server(port, psutil.Process(process.pid))
         process.terminate()
 
 
-def _ask(port: int) -> LoadedPage:
+def _ask(port: int, path: str = "/") -> LoadedPage:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
     began_s = time.perf_counter()
-    connection.request("GET", "/")
+    connection.request("GET", path)
     answer = connection.getresponse()
     first = answer.read(1)
     took_ms = 1000 * (time.perf_counter() - began_s)
