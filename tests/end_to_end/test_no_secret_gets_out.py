@@ -352,7 +352,15 @@ def test_no_answer_over_http_lets_a_secret_out(tmp_path: Path) -> None:
             "replays",
         )
         # Each look at a quarantine waits for its cluster.
-        paths += ["", "index.json", *pages, *(f"{one}.json" for one in pages if "quara" not in one)]
+        forms = ("streams/new?cluster=fronting", "streams/plays/region", "replays/new?app=counts")
+        paths += [
+            "api/v1/openapi.json",
+            "",
+            "index.json",
+            *forms,
+            *pages,
+            *(f"{one}.json" for one in pages if "quara" not in one),
+        ]
         answered = {path: client.get(f"/{path}") for path in paths}
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=LIMIT_S)
