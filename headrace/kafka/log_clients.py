@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headrace.errors import Transient
 from headrace.kafka.ranges import RangeReader
@@ -17,7 +17,6 @@ from headrace.kafka.settings import quiet
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from confluent_kafka import KafkaError
     from confluent_kafka import Message as ClientMessage
 
 Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
@@ -35,6 +34,8 @@ class LogClients:
         self._idle: dict[Isolation, list[RangeReader]] = {}
         self._producer: Producer | None = None
         self._lock = threading.Lock()
+        # Whether the last write was not acknowledged in time.
+        self.is_silent = False
 
     @contextlib.contextmanager
     def reader(self, isolation: Isolation) -> Iterator[RangeReader]:
@@ -93,6 +94,10 @@ class LogClients:
         # The poll of another thread may get our acknowledgements.
         while missing and time.monotonic() < deadline:
             producer.poll(POLL_S)
+        self.is_silent = bool(missing) or any(
+            error.code() == KafkaError._MSG_TIMED_OUT  # noqa: SLF001 - the client's name for it
+            for _, error in failed
+        )
         if failed or missing:
             at, error = failed[0] if failed else (next(iter(records))[0], None)
             if error and (refused := refusal(error, self.properties, topic=at)):

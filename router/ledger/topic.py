@@ -200,7 +200,8 @@ class LedgerTopic:
         """Say that this process has ended what it held, and let go of the connections."""
         self._reporter.remove(self)
         with self._lock:
-            if self._sessions:
+            # Hundreds that end together do not wait, one after the other, for a cluster that is away.
+            if self._sessions and not self._clients.is_silent:
                 try:
                     ends = [alive_record(one, is_alive=False) for one in self._sessions]
                     self._write(ends, AT_ITS_END_S)
