@@ -140,7 +140,7 @@ def test_what_is_wrong_is_first_with_what_to_do() -> None:
         "stream plays (starts) no Kafka broker answers",
         "start it",
         "app rmi it is stopped",
-        "headrace run -c apps/rmi.yaml",
+        "backfill replay -c apps/rmi.yaml",
         "1 topic",
         "Streams",
     ]
